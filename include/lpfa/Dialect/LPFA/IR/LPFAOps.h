@@ -1,0 +1,34 @@
+//===- LPFAOps.h - Ops, types and attributes of lpfa ------------*- C++ -*-===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LPFA_DIALECT_LPFA_IR_LPFAOPS_H
+#define LPFA_DIALECT_LPFA_IR_LPFAOPS_H
+
+#include "lpfa/Dialect/LPFA/IR/LPFADialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "lpfa/Dialect/LPFA/IR/LPFAEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "lpfa/Dialect/LPFA/IR/LPFAAttributes.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "lpfa/Dialect/LPFA/IR/LPFATypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "lpfa/Dialect/LPFA/IR/LPFAOps.h.inc"
+
+#endif // LPFA_DIALECT_LPFA_IR_LPFAOPS_H

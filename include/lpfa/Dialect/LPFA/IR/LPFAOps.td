@@ -1,0 +1,15 @@
+//===- LPFAOps.td - All ops of the lpfa dialect ------------*- tablegen -*-===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LPFA_DIALECT_LPFA_IR_LPFAOPS_TD
+#define LPFA_DIALECT_LPFA_IR_LPFAOPS_TD
+
+include "lpfa/Dialect/LPFA/IR/LPFATensorOps.td"
+include "lpfa/Dialect/LPFA/IR/LPFAKernelOps.td"
+
+#endif // LPFA_DIALECT_LPFA_IR_LPFAOPS_TD

@@ -1,0 +1,50 @@
+//===- LPFADialect.cpp - The lpfa dialect ---------------------------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lpfa/Dialect/LPFA/IR/LPFADialect.h"
+#include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "mlir/IR/DialectImplementation.h"
+
+using namespace mlir;
+using namespace lpfa;
+
+#include "lpfa/Dialect/LPFA/IR/LPFADialect.cpp.inc"
+#include "lpfa/Dialect/LPFA/IR/LPFAEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "lpfa/Dialect/LPFA/IR/LPFAAttributes.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "lpfa/Dialect/LPFA/IR/LPFATypes.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "lpfa/Dialect/LPFA/IR/LPFAOps.cpp.inc"
+
+void LPFADialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "lpfa/Dialect/LPFA/IR/LPFAAttributes.cpp.inc"
+      >();
+}
+
+void LPFADialect::registerTypes() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "lpfa/Dialect/LPFA/IR/LPFATypes.cpp.inc"
+      >();
+}
+
+void LPFADialect::initialize() {
+  registerAttributes();
+  registerTypes();
+  addOperations<
+#define GET_OP_LIST
+#include "lpfa/Dialect/LPFA/IR/LPFAOps.cpp.inc"
+      >();
+}

@@ -1,0 +1,8 @@
+//===- MLIRPrecompiled.cpp - Carrier of the precompiled header ------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
