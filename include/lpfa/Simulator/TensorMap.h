@@ -1,0 +1,194 @@
+//===- TensorMap.h - Tensor maps and their boxes ----------------*- C++ -*-===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tensor maps (PTX ISA 5.5), which describe a tensor in global memory to
+// cp.async.bulk.tensor. NVIDIA's 128 bytes are not documented; the simulator
+// has its own encoding in an object of the same size.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LPFA_SIMULATOR_TENSORMAP_H
+#define LPFA_SIMULATOR_TENSORMAP_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <array>
+#include <cstdint>
+#include <optional>
+
+namespace lpfa::sim {
+
+/// Element types with the codes of `tensormap.replace` (PTX ISA 9.7.9.28).
+enum class TensorMapElement : uint8_t {
+  U8 = 0,
+  U16 = 1,
+  U32 = 2,
+  S32 = 3,
+  U64 = 4,
+  S64 = 5,
+  F16 = 6,
+  F32 = 7,
+  F32Ftz = 8,
+  F64 = 9,
+  BF16 = 10,
+  TF32 = 11,
+  TF32Ftz = 12,
+  U4x16Align8 = 13,  // .b4x16
+  U4x16Align16 = 14, // .b4x16_p64
+  U6x16Align16 = 15, // .b6x16_p32
+};
+
+enum class TensorMapSwizzle : uint8_t {
+  None = 0,
+  B32 = 1,
+  B64 = 2,
+  B128 = 3,
+  B128Atom32B,
+  B128Atom32BFlip8B,
+  B128Atom64B,
+};
+
+enum class TensorMapInterleave : uint8_t { None = 0, B16 = 1, B32 = 2 };
+
+enum class TensorMapFill : uint8_t { Zero = 0, NaN = 1 };
+
+/// Names as in launch files: "u8", "bf16", "u4x16_align16", "128b",
+/// "128b_atom_32b", ... Nothing for an unknown name.
+std::optional<TensorMapElement> parseTensorMapElement(llvm::StringRef name);
+std::optional<TensorMapSwizzle> parseTensorMapSwizzle(llvm::StringRef name);
+llvm::StringRef tensorMapElementName(TensorMapElement element);
+llvm::StringRef tensorMapSwizzleName(TensorMapSwizzle swizzle);
+
+/// Bits of one element in global memory: 4 and 6 for the packed types.
+unsigned elementBits(TensorMapElement element);
+
+/// A field of `tensormap.replace`.
+enum class TensorMapField : uint8_t {
+  GlobalAddress,
+  Rank, // the new value is rank - 1
+  BoxDim,
+  GlobalDim,
+  GlobalStride,
+  ElementStride,
+  ElementType,
+  InterleaveLayout,
+  SwizzleMode,
+  SwizzleAtomicity,
+  FillMode,
+};
+
+/// The opaque object that kernels see.
+using TensorMapBlob = std::array<uint8_t, 128>;
+
+struct TensorMap {
+  static constexpr unsigned maxRank = 5;
+
+  TensorMapElement element = TensorMapElement::U8;
+  unsigned rank = 1;
+  /// Addresses are computed modulo 2^64, so that a base before its buffer
+  /// works; what is checked is each address that a box touches.
+  uint64_t globalAddress = 0;
+  /// Elements; dimension 0 is the contiguous one. 1 to 2^32 each.
+  std::array<uint64_t, maxRank> dims{1, 1, 1, 1, 1};
+  /// Bytes from one index of dimension i + 1 to the next.
+  std::array<uint64_t, maxRank - 1> strides{};
+  /// Elements. For the packed types dimension 0 of the box counts elements too.
+  std::array<uint32_t, maxRank> box{1, 1, 1, 1, 1};
+  std::array<uint32_t, maxRank> elementStrides{1, 1, 1, 1, 1};
+  TensorMapInterleave interleave = TensorMapInterleave::None;
+  TensorMapSwizzle swizzle = TensorMapSwizzle::None;
+  TensorMapFill fill = TensorMapFill::Zero;
+  /// L2 promotion: 0, 64, 128 or 256 bytes. Without effect.
+  unsigned l2Promotion = 0;
+
+  /// What cuTensorMapEncodeTiled demands (and PTX ISA 5.5). The error names the
+  /// field and its value. The base address must be a multiple of 16 bytes.
+  llvm::Error validate() const;
+
+  TensorMapBlob encode() const;
+  /// Error if the bytes are no tensor map of this simulator.
+  static llvm::Expected<TensorMap> decode(llvm::ArrayRef<uint8_t> bytes);
+
+  /// tensormap.replace: `ordinal` is the dimension of the array-like fields,
+  /// `value` the new value in PTX's coding. Not validated as a whole, since
+  /// fields are replaced one by one.
+  llvm::Error replaceField(TensorMapField field, unsigned ordinal,
+                           uint64_t value);
+
+  /// Bytes of the box in shared memory, padding of packed types included: what
+  /// a load adds to `complete_tx`, whatever is out of bounds.
+  uint64_t boxBytes() const;
+
+  /// Bytes to which a box's shared address must be aligned: 128, or the span
+  /// that the swizzle's pattern needs if `strict`.
+  unsigned sharedAlignment() const { return 128; }
+
+  /// A contiguous run of one box, at most 16 bytes of shared memory.
+  struct Run {
+    /// Not meaningful if out of bounds.
+    uint64_t globalAddress;
+    /// Absolute shared-window address, after the swizzle.
+    uint32_t sharedAddress;
+    /// Bytes in global memory. For packed types with padding the run in shared
+    /// memory is these bytes followed by padding (`sharedBytes` in all).
+    uint16_t globalBytes;
+    uint16_t sharedBytes;
+    bool inBounds;
+  };
+
+  /// Calls `visit` for every run of the box at `coordinates` (rank of them,
+  /// elements, may be negative) with its image at `sharedAddress`, in order of
+  /// the unswizzled image. A run is wholly in or out of bounds. Loads fill
+  /// out-of-bounds runs with `fillPattern`, stores and reductions drop them.
+  /// Error: wrong number of coordinates, misaligned shared address, interleaved
+  /// layouts (not supported), dimension-0 coordinate that is not a multiple of
+  /// 16 for packed types.
+  llvm::Error forEachRun(llvm::ArrayRef<int32_t> coordinates,
+                         uint32_t sharedAddress,
+                         llvm::function_ref<void(const Run &)> visit) const;
+
+  /// Writes what an out-of-bounds run holds after a load.
+  void fillPattern(llvm::MutableArrayRef<uint8_t> bytes) const;
+};
+
+/// `.add`, `.min`, ... of cp.reduce.async.bulk.
+enum class ReduceOp : uint8_t { Add, Min, Max, Inc, Dec, And, Or, Xor };
+
+/// The element type of a reduction. Tensor maps say it by their element type,
+/// bulk reductions by their `.type`.
+enum class ReduceType : uint8_t {
+  U32,
+  S32,
+  U64,
+  S64,
+  F16,
+  BF16,
+  F32,
+  F64,
+};
+
+/// The reduction type of a tensor map's elements, if it has one.
+std::optional<ReduceType> reduceType(TensorMapElement element);
+unsigned reduceTypeBytes(ReduceType type);
+
+/// Whether PTX has the combination (PTX ISA 9.7.9.25).
+bool isLegalReduction(ReduceOp op, ReduceType type);
+
+/// destination[i] = destination[i] op source[i] for the elements in the bytes.
+/// Floating-point additions round to nearest even; F32 flushes subnormal
+/// inputs and results to zero, F16 and BF16 keep them (`.noftz`). The sizes
+/// are equal multiples of the element's size.
+void reduce(ReduceOp op, ReduceType type,
+            llvm::MutableArrayRef<uint8_t> destination,
+            llvm::ArrayRef<uint8_t> source);
+
+} // namespace lpfa::sim
+
+#endif // LPFA_SIMULATOR_TENSORMAP_H
