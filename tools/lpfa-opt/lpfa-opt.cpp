@@ -9,6 +9,7 @@
 #include "lpfa/Conversion/Passes.h"
 #include "lpfa/Dialect/LPFA/IR/LPFADialect.h"
 #include "lpfa/Dialect/LPFA/Transforms/Passes.h"
+#include "lpfa/Pipelines.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -22,5 +23,6 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   lpfa::registerLPFAConversionPasses();
   lpfa::registerLPFATransformsPasses();
+  lpfa::registerPipelines();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "lpfa optimizer driver\n", registry));
 }

@@ -1,0 +1,18 @@
+//===- Registration.cpp - Textual names of the pipelines ------------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lpfa/Pipelines.h"
+#include "mlir/Pass/PassRegistry.h"
+
+void lpfa::registerPipelines() {
+  mlir::PassPipelineRegistration<>(
+      "lpfa-reference",
+      "Lower tensor-level functions to the LLVM dialect for execution on the "
+      "CPU",
+      buildReferencePipeline);
+}
