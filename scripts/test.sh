@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Sets up, builds, runs all tests, and ends with "N passed, N failed, N skipped".
+set -uo pipefail
+cd "$(dirname "$0")/.."
+preset=${LPFA_PRESET:-release}
+build=${LPFA_BUILD_DIR:-build/$preset}
+results=$PWD/$build/results
+
+bash scripts/setup.sh || exit 1
+bash scripts/build.sh all lpfa-test-depends || exit 1
+
+# Each runner writes its results in JUnit's format, which summarize.py adds up.
+# A runner that died counts as a failure even when its results look well.
+rm -rf "$results"
+mkdir -p "$results"
+status=0
+echo "test: lit and unit tests"
+.venv/bin/lit -v "$build/test" "$build/test/Unit" --xunit-xml-output "$results/lit.xml" || status=1
+echo "test: Python"
+PATH=$PWD/$build/bin:$PATH PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1 LPFA_TOOLS_DIR=$PWD/$build/bin \
+  .venv/bin/python3 -m pytest -q -rfE -p no:cacheprovider --junitxml "$results/pytest.xml" test/Python test/Integration || status=1
+
+.venv/bin/python3 scripts/summarize.py "$results/lit.xml" "$results/pytest.xml" || status=1
+exit $status
