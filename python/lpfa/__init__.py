@@ -1,0 +1,28 @@
+# ===- __init__.py - The Python side of lpfa --------------------------------===#
+#
+# Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===------------------------------------------------------------------------===#
+"""Microscaled values in numpy, references for attention, and the lpfa tools.
+
+``mx``         quantize, dequantize, scale layouts, packing of narrow codes
+``attention``  attention in float64, and with the quantizations of lpfa.attention
+``metrics``    maximum absolute error, RMSE, SQNR, cosine
+``compile``    drives lpfa-compile
+``run``        drives lpfa-run
+"""
+
+from . import attention, metrics, mx
+from .driver import ToolError, compile, find_tool, run
+
+__all__ = [
+    "ToolError",
+    "attention",
+    "compile",
+    "find_tool",
+    "metrics",
+    "mx",
+    "run",
+]
