@@ -46,8 +46,12 @@ def find_ptxas():
 # %python has numpy and ml_dtypes.
 config.substitutions.append(("%python", config.python_executable))
 config.substitutions.append(("%lpfa_source", config.lpfa_source_dir))
+config.substitutions.append(("%lpfa_build", config.lpfa_binary_dir))
 config.substitutions.append(("%lpfa_libs", config.lpfa_libs_dir))
 config.substitutions.append(("%llvm_tools", config.llvm_tools_dir))
+config.substitutions.append(
+    ("%consumer_options", f"-DCMAKE_CXX_COMPILER={config.cxx_compiler}")
+)
 
 ptxas = find_ptxas()
 if ptxas:

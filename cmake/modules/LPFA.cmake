@@ -14,6 +14,7 @@ endif()
 include(AddLLVM)
 set(LLVM_ENABLE_ASSERTIONS ${LLVM_ENABLE_ASSERTIONS} CACHE BOOL "")
 include(HandleLLVMOptions)
+include(GNUInstallDirs)
 
 include_directories(${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
 include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
@@ -28,6 +29,15 @@ else()
   set(LPFA_LLVM_LIBS LLVM)
 endif()
 
+# Makes a library part of the CMake package.
+function(lpfa_export_library name)
+  target_include_directories(${name} INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:include>)
+  set_property(GLOBAL APPEND PROPERTY LPFA_LIBRARIES ${name})
+endfunction()
+
 # lpfa_mlir_library(NAME sources... [LINK_LIBS libs...] [DEPENDS targets...])
 # A static library of code that uses MLIR. MLIR's headers take half a minute to
 # parse, so all such libraries share one precompiled header.
@@ -37,8 +47,8 @@ function(lpfa_mlir_library name)
   target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS} ${LPFA_MLIR_LIBS} ${LPFA_LLVM_LIBS})
   target_precompile_headers(${name} REUSE_FROM lpfa_pch)
   add_dependencies(${name} lpfa-headers ${ARG_DEPENDS})
+  lpfa_export_library(${name})
   set_property(GLOBAL APPEND PROPERTY LPFA_MLIR_LIBRARIES ${name})
-  set_property(GLOBAL APPEND PROPERTY LPFA_LIBRARIES ${name})
 endfunction()
 
 # lpfa_library(NAME sources... [LINK_LIBS libs...])
@@ -47,7 +57,7 @@ function(lpfa_library name)
   cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS} ${LPFA_LLVM_LIBS})
-  set_property(GLOBAL APPEND PROPERTY LPFA_LIBRARIES ${name})
+  lpfa_export_library(${name})
 endfunction()
 
 # lpfa_tool(NAME sources... [LINK_LIBS libs...] [MLIR])
