@@ -8,8 +8,11 @@
 
 #include "lpfa/Dialect/LPFA/IR/LPFADialect.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace lpfa;

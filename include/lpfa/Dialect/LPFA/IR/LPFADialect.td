@@ -15,6 +15,12 @@ def LPFA_Dialect : Dialect {
   let name = "lpfa";
   let summary = "Low-precision block-scaled attention, from tensors to Blackwell kernels";
   let cppNamespace = "::lpfa";
+  // Reified result shapes use affine.apply and tensor.dim.
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let extraClassDeclaration = [{

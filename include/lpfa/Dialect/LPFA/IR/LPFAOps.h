@@ -22,6 +22,15 @@
 
 #include "lpfa/Dialect/LPFA/IR/LPFAEnums.h.inc"
 
+namespace lpfa {
+/// How many elements share a scale in the MX formats.
+inline constexpr int64_t kBlockSize = 32;
+
+/// Whether `type` is one of the five MX element types: f8E4M3FN, f8E5M2,
+/// f6E2M3FN, f6E3M2FN and f4E2M1FN.
+bool isMXElementType(mlir::Type type);
+} // namespace lpfa
+
 #define GET_ATTRDEF_CLASSES
 #include "lpfa/Dialect/LPFA/IR/LPFAAttributes.h.inc"
 
