@@ -62,6 +62,8 @@ if ptxas:
 if os.path.exists("/usr/local/cuda/include/cuda_fp8.hpp"):
     config.available_features.add("cuda-toolkit")
     config.substitutions.append(("%cuda_include", "/usr/local/cuda/include"))
+if os.path.exists(os.path.join(config.lpfa_source_dir, ".git")):
+    config.available_features.add("git-checkout")
 if config.lpfa_build_compiler:
     config.available_features.add("compiler")
 if config.lpfa_sanitizer:

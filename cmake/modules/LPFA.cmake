@@ -16,6 +16,10 @@ set(LLVM_ENABLE_ASSERTIONS ${LLVM_ENABLE_ASSERTIONS} CACHE BOOL "")
 include(HandleLLVMOptions)
 include(GNUInstallDirs)
 
+find_program(LPFA_PYTHON python3 PATHS ${PROJECT_SOURCE_DIR}/.venv/bin NO_DEFAULT_PATH
+  DOC "A python that has lit, numpy and ml_dtypes")
+find_program(LPFA_PYTHON python3)
+
 include_directories(${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
 include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 separate_arguments(lpfa_llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
