@@ -1,10 +1,10 @@
-# ===- __init__.py - The Python side of lpfa --------------------------------===#
+# ===- __init__.py - The Python side of lpfa -------------------------------===#
 #
 # Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# ===------------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 """Microscaled values in numpy, references for attention, and the lpfa tools.
 
 ``mx``         quantize, dequantize, scale layouts, packing of narrow codes

@@ -1,10 +1,10 @@
-# ===- attention.py - References for attention ------------------------------===#
+# ===- attention.py - References for attention -----------------------------===#
 #
 # Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# ===------------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 """Attention in float64, and with the quantization of P of lpfa.attention.
 
 Arrays are [batch, heads, sequence, dimension]; K and V may have fewer heads
@@ -157,7 +157,7 @@ def _quantize_rows(s, see, c, p_scale):
             round_up = lambda x: integer(
                 x.astype(np.float64) * np.float64(c)) - fmt.emax
         e = np.maximum(round_up(smax_block), M[:, None] - 127)
-        p = _exp2(_fma(s, c, -_per_key(e, keys)))
+        p = np.where(see, _exp2(_fma(s, c, -_per_key(e, keys))), np.float32(0))
         factor = np.ldexp(1.0, (e - M[:, None]).astype(int))
         e_top = np.maximum(round_up(smax), M - 127)
         p_top = _exp2(_fma(smax, c, -e_top))
@@ -165,7 +165,7 @@ def _quantize_rows(s, see, c, p_scale):
         scaled, scaled_top = p, p_top
         l_factor, l_factor_top = factor, factor_top
     else:
-        p = _exp2(_fma(s, c, -M[:, None]))
+        p = np.where(see, _exp2(_fma(s, c, -M[:, None])), np.float32(0))
         p_top = _exp2(_fma(smax, c, -M))
         if p_scale.mode == "block_max":
             amax, _ = _block_max(p, see)
@@ -184,9 +184,8 @@ def _quantize_rows(s, see, c, p_scale):
         l_factor_top = np.ones_like(factor_top)
 
     q = mx.decode(mx.encode(scaled, fmt), fmt).astype(np.float64)
-    q = np.where(see, q * _per_key(factor, keys), 0.0)
-    p = np.where(see, p.astype(np.float64) * _per_key(l_factor, keys), 0.0)
-    l = p.sum(axis=1)
+    q *= _per_key(factor, keys)
+    l = (p.astype(np.float64) * _per_key(l_factor, keys)).sum(axis=1)
     q_top = mx.decode(mx.encode(scaled_top, fmt), fmt) * factor_top
     repaired = l + (q_top - p_top.astype(np.float64) * l_factor_top)
     return q, M, l, repaired

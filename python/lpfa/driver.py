@@ -1,10 +1,10 @@
-# ===- driver.py - Drivers over lpfa-compile and lpfa-run -------------------===#
+# ===- driver.py - Drivers over lpfa-compile and lpfa-run ------------------===#
 #
 # Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# ===------------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 """Drivers over the tools. They add nothing to what the tools do.
 
 A tool is looked for in the `bin_dir` argument, in the folder that the

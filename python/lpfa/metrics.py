@@ -1,10 +1,10 @@
-# ===- metrics.py - Measures of error ---------------------------------------===#
+# ===- metrics.py - Measures of error --------------------------------------===#
 #
 # Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# ===------------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 """Measures of the distance between a result and its reference.
 
 All sums are taken in float64. A NaN in either array, or an infinity that the

@@ -1,10 +1,10 @@
-# ===- mx.py - Microscaled values in numpy ----------------------------------===#
+# ===- mx.py - Microscaled values in numpy ---------------------------------===#
 #
 # Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# ===------------------------------------------------------------------------===#
+# ===-----------------------------------------------------------------------===#
 """Microscaled (MX) and NVFP4 values.
 
 A narrow float travels as a code in a uint8, one code a byte, low bits first;
@@ -181,7 +181,8 @@ def _blocks(x, axis, size):
 
 
 def _unblock(blocks, axis, length):
-    x = blocks.reshape(*blocks.shape[:-2], -1)[..., :length]
+    *batch, count, size = blocks.shape
+    x = blocks.reshape(*batch, count * size)[..., :length]
     return np.ascontiguousarray(np.moveaxis(x, -1, axis))
 
 
