@@ -15,10 +15,11 @@ def LPFA_Dialect : Dialect {
   let name = "lpfa";
   let summary = "Low-precision block-scaled attention, from tensors to Blackwell kernels";
   let cppNamespace = "::lpfa";
-  // Reified result shapes use affine.apply and tensor.dim.
+  // Reified result shapes use affine.apply and tensor.dim; pointers are LLVM's.
   let dependentDialects = [
     "::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect",
+    "::mlir::LLVM::LLVMDialect",
     "::mlir::tensor::TensorDialect"
   ];
   let useDefaultAttributePrinterParser = 1;

@@ -10,6 +10,7 @@
 #define LPFA_DIALECT_LPFA_IR_LPFAOPS_H
 
 #include "lpfa/Dialect/LPFA/IR/LPFADialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"

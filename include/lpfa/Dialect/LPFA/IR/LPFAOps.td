@@ -11,5 +11,6 @@
 
 include "lpfa/Dialect/LPFA/IR/LPFATensorOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFAKernelOps.td"
+include "lpfa/Dialect/LPFA/IR/LPFAThreadOps.td"
 
 #endif // LPFA_DIALECT_LPFA_IR_LPFAOPS_TD
