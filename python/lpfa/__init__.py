@@ -8,7 +8,7 @@
 """Microscaled values in numpy, references for attention, and the lpfa tools.
 
 ``mx``         quantize, dequantize, scale layouts, packing of narrow codes
-``attention``  attention in float64, and with the quantizations of lpfa.attention
+``attention``  attention in float64, and with the op's quantization of P
 ``metrics``    maximum absolute error, RMSE, SQNR, cosine
 ``compile``    drives lpfa-compile
 ``run``        drives lpfa-run

@@ -11,7 +11,8 @@ Arrays are [batch, heads, sequence, dimension]; K and V may have fewer heads
 than Q, each serving an equal number of consecutive query heads. A batch may be
 jagged: with `offsets_q` and `offsets_k` (batch + 1 integers from 0 on) the
 arrays are [1, heads, total, dimension], and sequence g takes the rows from
-offsets[g] up to offsets[g + 1].
+offsets[g] up to offsets[g + 1]. Rows that no sequence owns have O = 0 and
+LSE = -inf.
 
 `attention` is the mathematical function. `quantized_attention` quantizes P as
 the op does and is independent of tiling. Products and sums are in float64,
@@ -20,6 +21,7 @@ exponentials (a fused multiply-add) and exponentials (correctly rounded).
 """
 
 from dataclasses import dataclass
+from typing import Optional
 
 import numpy as np
 
@@ -33,24 +35,29 @@ _LOG2_E = np.log2(np.e)
 class Mask:
     """Which keys a query sees.
 
-    ``none``    all
-    ``causal``  key <= query + shift
-    ``window``  query + shift - left <= key <= query + shift + right
+    ``none``            all
+    ``causal``          key <= query + shift
+    ``sliding_window``  query + shift - left <= key <= query + shift + right
 
     shift is 0 with `alignment` ``top_left``, and the number of keys less the
-    number of queries with ``bottom_right``. A negative `left` or `right` is no
+    number of queries with ``bottom_right``. `left` or `right` of None is no
     bound."""
 
     kind: str = "none"
-    alignment: str = "bottom_right"
-    left: int = -1
-    right: int = -1
+    alignment: str = "top_left"
+    left: Optional[int] = None
+    right: Optional[int] = None
 
     def __post_init__(self):
-        if self.kind not in ("none", "causal", "window"):
+        if self.kind not in ("none", "causal", "sliding_window"):
             raise ValueError(f"unknown mask '{self.kind}'")
         if self.alignment not in ("top_left", "bottom_right"):
             raise ValueError(f"unknown alignment '{self.alignment}'")
+        bounds = [b for b in (self.left, self.right) if b is not None]
+        if bool(bounds) != (self.kind == "sliding_window"):
+            raise ValueError("bounds are for a sliding window, at least one")
+        if any(b < 0 for b in bounds):
+            raise ValueError("a bound is negative")
 
     def visible(self, first_row, rows, num_queries, num_keys):
         """Boolean [rows, num_keys] for the queries from first_row on."""
@@ -62,9 +69,9 @@ class Mask:
         see = np.ones((rows, num_keys), dtype=bool)
         if self.kind == "causal":
             see &= key <= query
-        if self.kind == "window" and self.left >= 0:
+        if self.left is not None:
             see &= key >= query - self.left
-        if self.kind == "window" and self.right >= 0:
+        if self.right is not None:
             see &= key <= query + self.right
         return see
 
@@ -74,8 +81,9 @@ class PScale:
     """How P is quantized.
 
     `mode`      ``row_max`` | ``block_max`` | ``constant``
-    `rounding`  of a dynamic scale: ``rceil`` | ``floor`` | ``ceil``
-    `format`    ``e4m3`` | ``e5m2``
+    `rounding`  ``rceil`` | ``floor``, and ``ceil`` with ``row_max``; a constant
+                scale has none
+    `format`    of P's elements, a name of `lpfa.mx`
     `lag`       of ``constant``: log2 units left free for a running maximum
                 that trails the true one, 0 to 2"""
 
@@ -89,8 +97,11 @@ class PScale:
             raise ValueError(f"unknown mode '{self.mode}'")
         if self.rounding not in ("rceil", "floor", "ceil"):
             raise ValueError(f"unknown rounding '{self.rounding}'")
-        if self.format not in ("e4m3", "e5m2"):
-            raise ValueError(f"format '{self.format}' is not one of P's")
+        if self.rounding == "ceil" and self.mode == "block_max":
+            raise ValueError("block_max takes rceil or floor")
+        if not 0 <= self.lag <= (2 if self.mode == "constant" else 0):
+            raise ValueError("lag is 0 to 2, and for a constant scale alone")
+        mx.get_format(self.format)
 
 
 def _fma(a, b, c):
@@ -169,12 +180,11 @@ def _quantize_rows(s, see, c, p_scale):
         p_top = _exp2(_fma(smax, c, -M))
         if p_scale.mode == "block_max":
             amax, _ = _block_max(p, see)
-            byte = _p_scale_byte(amax, fmt, p_scale.rounding)
-            byte_top = _p_scale_byte(p_top, fmt, p_scale.rounding)
+            byte = mx.block_scales(amax, fmt, p_scale.rounding)
+            byte_top = mx.block_scales(p_top, fmt, p_scale.rounding)
         else:
-            constant = np.uint8(127 - fmt.emax + p_scale.lag)
-            byte = np.full(smax_block.shape, constant)
-            byte_top = np.full(smax.shape, constant)
+            byte = np.full(smax_block.shape, np.uint8(119 + p_scale.lag))
+            byte_top = np.full(smax.shape, np.uint8(119 + p_scale.lag))
         with np.errstate(under="ignore"):
             scaled = mx.scale_elements(p, _per_key(byte, keys))
             scaled_top = mx.scale_elements(p_top, byte_top)
@@ -189,14 +199,6 @@ def _quantize_rows(s, see, c, p_scale):
     q_top = mx.decode(mx.encode(scaled_top, fmt), fmt) * factor_top
     repaired = l + (q_top - p_top.astype(np.float64) * l_factor_top)
     return q, M, l, repaired
-
-
-def _p_scale_byte(amax, fmt, rounding):
-    if rounding == "ceil":  # 2^(ceil(log2 amax) - emax)
-        bits = amax.astype(np.float32).view(np.uint32)
-        exponent = ((bits + np.uint32(0x7FFFFF)) >> 23).astype(np.int32)
-        return np.clip(exponent - fmt.emax, 0, 254).astype(np.uint8)
-    return mx.block_scales(amax, fmt, rounding)
 
 
 def _exact_rows(s, see, scale):
@@ -243,9 +245,10 @@ def _sequence(q, k, v, scale, mask, p_scale):
 
 def _spans(offsets, total):
     offsets = [int(x) for x in offsets]
-    if offsets[0] != 0 or offsets[-1] != total or any(
+    if offsets[0] != 0 or offsets[-1] > total or any(
             a > b for a, b in zip(offsets, offsets[1:])):
-        raise ValueError(f"offsets {offsets} do not rise from 0 to {total}")
+        raise ValueError(f"offsets {offsets} do not rise from 0 to {total} at "
+                         "most")
     return [slice(a, b) for a, b in zip(offsets, offsets[1:])]
 
 
@@ -309,7 +312,7 @@ def quantized_attention(q, k, v, scale=None, mask=Mask(), p_scale=PScale(),
       exp2(fma(s, c, -e)), encoded, times 2^(e - M).
     - ``block_max``: P = exp2(fma(s, c, -M)) is quantized in blocks of 32 by
       the rules of `lpfa.mx`.
-    - ``constant``: the same P with the scale 2^(lag - emax).
+    - ``constant``: the same P with the scale 2^(lag - 8).
     - l is the sum of P before the quantization. O is the quantized P times V
       divided by l + q(p_max) - p_max, where p_max is the row's largest P: one
       visible key then gives O = V. LSE = (M + log2 l) ln 2.
@@ -335,12 +338,13 @@ def mx_attention(q, sq, k, sk, v, sv, format="e4m3", **options):
     if offsets is None:
         v = mx.dequantize(v, sv, formats[2], axis=-2, dtype=np.float64)
     else:
-        parts, row = [], 0
+        values = np.zeros(np.shape(v))  # rows that no sequence owns stay 0
+        row = 0
         for span in _spans(offsets, np.shape(v)[2]):
             blocks = -(-(span.stop - span.start) // mx.BLOCK)
-            parts.append(mx.dequantize(
+            values[:, :, span] = mx.dequantize(
                 v[:, :, span], sv[:, :, row:row + blocks], formats[2], axis=-2,
-                dtype=np.float64))
+                dtype=np.float64)
             row += blocks
-        v = np.concatenate(parts, axis=2)
+        v = values
     return quantized_attention(q, k, v, **options)

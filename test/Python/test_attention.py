@@ -20,7 +20,8 @@ P_SCALES = [
     PScale(mode, rounding, fmt)
     for mode, rounding, fmt in itertools.product(
         MODES, ["rceil", "floor", "ceil"], ["e4m3", "e5m2"])
-    if mode != "constant" or rounding == "rceil"
+    if rounding == "rceil" or mode == "row_max"
+    or (mode, rounding) == ("block_max", "floor")
 ] + [PScale("constant", lag=lag) for lag in (1, 2)]
 
 
@@ -49,11 +50,11 @@ def naive(q, k, v, scale, mask=Mask()):
         seen = []
         for j in range(num_keys):
             causal = j <= i + shift
-            left = mask.left < 0 or j >= i + shift - mask.left
-            right = mask.right < 0 or j <= i + shift + mask.right
+            left = mask.left is None or j >= i + shift - mask.left
+            right = mask.right is None or j <= i + shift + mask.right
             if mask.kind == "causal" and not causal:
                 continue
-            if mask.kind == "window" and not (left and right):
+            if not (left and right):
                 continue
             seen.append(j)
         if not seen:
@@ -65,9 +66,10 @@ def naive(q, k, v, scale, mask=Mask()):
     return o, lse
 
 
-MASKS = [Mask(), Mask("causal"), Mask("causal", "top_left"),
-         Mask("window", left=5, right=3), Mask("window", left=4, right=0),
-         Mask("window", "top_left", left=-1, right=2)]
+MASKS = [Mask(), Mask("causal", "bottom_right"), Mask("causal", "top_left"),
+         Mask("sliding_window", "bottom_right", left=5, right=3),
+         Mask("sliding_window", "bottom_right", left=4, right=0),
+         Mask("sliding_window", "top_left", right=2)]
 
 
 @pytest.mark.parametrize("mask", MASKS)
@@ -113,7 +115,8 @@ def test_one_visible_key(p_scale):
 @pytest.mark.parametrize("p_scale", P_SCALES, ids=ids)
 def test_no_visible_key(p_scale):
     q, k, v = inputs(4, 40, 5)
-    o, lse = quantized_attention(q, k, v, mask=Mask("causal"), p_scale=p_scale)
+    o, lse = quantized_attention(q, k, v, mask=Mask("causal", "bottom_right"),
+                                 p_scale=p_scale)
     assert np.all(o[:, :, :35] == 0) and np.all(np.isneginf(lse[:, :, :35]))
     assert np.all(np.isfinite(lse[:, :, 35:]))
     q, k, v = inputs(4, 3, 0)
@@ -189,11 +192,11 @@ def test_non_finite_scores():
     # A key that a mask hides is not looked at.
     q, k, v = inputs(8, 40, 40)
     k[0, 0, 30] = np.nan
-    o, lse = quantized_attention(q, k, v, mask=Mask("causal"))
+    o, lse = quantized_attention(q, k, v, mask=Mask("causal", "bottom_right"))
     assert np.all(np.isfinite(o[0, 0, :30])) and np.all(np.isnan(o[0, 0, 30:]))
 
 
-@pytest.mark.parametrize("mask", [Mask(), Mask("causal")])
+@pytest.mark.parametrize("mask", [Mask(), Mask("causal", "bottom_right")])
 def test_jagged(mask):
     lengths_q, lengths_k = [0, 1, 127, 128, 129], [3, 0, 127, 128, 129]
     offsets_q = np.cumsum([0, *lengths_q])
@@ -211,17 +214,22 @@ def test_jagged(mask):
 
 
 def test_jagged_codes():
-    """The scales of V start anew with every sequence."""
+    """The scales of V start anew with every sequence; no sequence owns the
+    last three rows."""
     lengths = [33, 0, 5, 64]
     offsets = np.cumsum([0, *lengths])
-    q, k, v = inputs(10, offsets[-1], offsets[-1])
-    v *= np.exp2(np.arange(offsets[-1]) % 13)[:, None].astype(np.float32)
+    total = offsets[-1] + 3
+    q, k, v = inputs(10, total, total)
+    v *= np.exp2(np.arange(total) % 13)[:, None].astype(np.float32)
     spans = [slice(a, b) for a, b in zip(offsets, offsets[1:])]
     v_parts = [mx.quantize(v[:, :, s], axis=-2) for s in spans]
     v_codes, v_scales = (np.concatenate(x, axis=2) for x in zip(*v_parts))
     assert v_scales.shape[2] == 2 + 0 + 1 + 2
-    o, _ = mx_attention(*mx.quantize(q), *mx.quantize(k), v_codes, v_scales,
-                        offsets_q=offsets, offsets_k=offsets)
+    v_codes = np.pad(v_codes, [(0, 0), (0, 0), (0, 3), (0, 0)],
+                     constant_values=0x7F)
+    o, lse = mx_attention(*mx.quantize(q), *mx.quantize(k), v_codes, v_scales,
+                          offsets_q=offsets, offsets_k=offsets)
+    assert np.all(o[:, :, -3:] == 0) and np.all(np.isneginf(lse[:, :, -3:]))
     for s in spans:
         one, _ = mx_attention(*mx.quantize(q[:, :, s]),
                               *mx.quantize(k[:, :, s]),
@@ -236,14 +244,21 @@ def test_bad_arguments():
     q, k, v = inputs(11, 4, 4)
     with pytest.raises(ValueError, match="scale 0 is not positive"):
         attention(q, k, v, scale=0)
-    with pytest.raises(ValueError, match="do not rise from 0 to 4"):
-        attention(q, k, v, offsets_q=[0, 3], offsets_k=[0, 4])
+    for offsets in ([0, 5], [1, 4], [0, 3, 2]):
+        with pytest.raises(ValueError, match="do not rise from 0 to 4"):
+            attention(q, k, v, offsets_q=offsets, offsets_k=offsets)
     with pytest.raises(ValueError, match="k of shape"):
         attention(q, k[..., :8], v)
     with pytest.raises(ValueError, match="unknown mode"):
         PScale("row")
     with pytest.raises(ValueError, match="unknown mask"):
         Mask("diagonal")
+    with pytest.raises(ValueError, match="bounds are for a sliding window"):
+        Mask("causal", left=3)
+    with pytest.raises(ValueError, match="block_max takes rceil or floor"):
+        PScale("block_max", "ceil")
+    with pytest.raises(ValueError, match="lag is 0 to 2"):
+        PScale("constant", lag=3)
 
 
 @pytest.fixture(scope="module")
