@@ -1,4 +1,4 @@
-# lit's configuration for lpfa's tests: see docs/Testing.md for how to run them
+# lit's configuration for lpfa's tests: docs/Development.md says how to run them
 # and which names a test may use.
 
 import glob
