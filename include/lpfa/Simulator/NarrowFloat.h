@@ -68,8 +68,8 @@ enum class Rounding : uint8_t {
 struct ConvertOptions {
   Rounding rounding = Rounding::NearestEven;
   /// `.satfinite`: what is beyond the largest finite value becomes it with its
-  /// sign. Formats of at most 8 bits always saturate, as PTX demands the
-  /// modifier for them.
+  /// sign. The signed formats of at most 8 bits always saturate, as PTX demands
+  /// the modifier for them. Without it UE8M0 overflows to NaN.
   bool saturateFinite = false;
   /// `.relu`: negative values become +0, NaN the canonical NaN.
   bool relu = false;
