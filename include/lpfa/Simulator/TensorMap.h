@@ -126,9 +126,8 @@ struct TensorMap {
   /// a load adds to `complete_tx`, whatever is out of bounds.
   uint64_t boxBytes() const;
 
-  /// Bytes to which a box's shared address must be aligned: 128, or the span
-  /// that the swizzle's pattern needs if `strict`.
-  unsigned sharedAlignment() const { return 128; }
+  /// Bytes to which a box's shared address must be aligned.
+  static constexpr unsigned sharedAlignment = 128;
 
   /// A contiguous run of one box, at most 16 bytes of shared memory.
   struct Run {
@@ -157,37 +156,6 @@ struct TensorMap {
   /// Writes what an out-of-bounds run holds after a load.
   void fillPattern(llvm::MutableArrayRef<uint8_t> bytes) const;
 };
-
-/// `.add`, `.min`, ... of cp.reduce.async.bulk.
-enum class ReduceOp : uint8_t { Add, Min, Max, Inc, Dec, And, Or, Xor };
-
-/// The element type of a reduction. Tensor maps say it by their element type,
-/// bulk reductions by their `.type`.
-enum class ReduceType : uint8_t {
-  U32,
-  S32,
-  U64,
-  S64,
-  F16,
-  BF16,
-  F32,
-  F64,
-};
-
-/// The reduction type of a tensor map's elements, if it has one.
-std::optional<ReduceType> reduceType(TensorMapElement element);
-unsigned reduceTypeBytes(ReduceType type);
-
-/// Whether PTX has the combination (PTX ISA 9.7.9.25).
-bool isLegalReduction(ReduceOp op, ReduceType type);
-
-/// destination[i] = destination[i] op source[i] for the elements in the bytes.
-/// Floating-point additions round to nearest even; F32 flushes subnormal
-/// inputs and results to zero, F16 and BF16 keep them (`.noftz`). The sizes
-/// are equal multiples of the element's size.
-void reduce(ReduceOp op, ReduceType type,
-            llvm::MutableArrayRef<uint8_t> destination,
-            llvm::ArrayRef<uint8_t> source);
 
 } // namespace lpfa::sim
 

@@ -237,15 +237,6 @@ public:
                  llvm::ArrayRef<uint8_t> byteDefined);
 
   //===--------------------------------------------------------------------===//
-  // tcgen05.shift
-  //===--------------------------------------------------------------------===//
-
-  /// tcgen05.shift.down: each of the 32 bytes at `address` and after in every
-  /// lane moves one lane down (row r gets row r + 1; the last row of the 32
-  /// stays). The lane must be a multiple of 32. (PTX ISA 9.7.16.9.3)
-  llvm::Error shiftDown(uint32_t address);
-
-  //===--------------------------------------------------------------------===//
   // Operands of tcgen05.mma
   //===--------------------------------------------------------------------===//
 
