@@ -15,11 +15,10 @@
 int main() {
   mlir::MLIRContext context;
   context.loadDialect<lpfa::LPFADialect>();
-  auto module = mlir::parseSourceString<mlir::ModuleOp>("module {}", &context);
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::parseSourceFile<mlir::ModuleOp>("-", &context);
   if (!module)
     return 1;
-  llvm::outs() << context.getLoadedDialect("lpfa")->getNamespace() << " with "
-               << context.getRegisteredOperationsByDialect("lpfa").size()
-               << " ops\n";
+  module->print(llvm::outs());
   return 0;
 }
