@@ -8,6 +8,8 @@
 
 #include "lpfa/Pipelines.h"
 
+#include "lpfa/Conversion/Passes.h"
+#include "lpfa/Dialect/LPFA/Transforms/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
@@ -22,6 +24,11 @@ using namespace mlir;
 
 void lpfa::buildReferencePipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
+  // What upstream ops assume of their operands' sizes; lpfa's own ops check
+  // theirs as they are converted.
+  pm.addPass(createGenerateRuntimeVerificationPass());
+  pm.addPass(createConvertLPFAToLinalg());
+  pm.addPass(createExpandNarrowFloats());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 
@@ -33,6 +40,7 @@ void lpfa::buildReferencePipeline(OpPassManager &pm) {
   pm.addPass(createCanonicalizerPass());
   // Deallocation also sees to it that every returned buffer is the caller's.
   bufferization::buildBufferDeallocationPipeline(pm);
+  pm.addPass(createConvertBufferizationToMemRefPass());
 
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   pm.addNestedPass<func::FuncOp>(LLVM::createLLVMRequestCWrappersPass());

@@ -15,4 +15,9 @@ void lpfa::registerPipelines() {
       "Lower tensor-level functions to the LLVM dialect for execution on the "
       "CPU",
       buildReferencePipeline);
+  mlir::PassPipelineRegistration<ThreadsToNVVMOptions>(
+      "lpfa-threads-to-nvvm",
+      "Lower the gpu modules of the threads stage to the llvm and nvvm dialects "
+      "for a chip",
+      buildThreadsToNVVMPipeline);
 }
