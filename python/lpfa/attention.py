@@ -216,6 +216,7 @@ def _sequence(q, k, v, scale, mask, p_scale):
     lse = np.full(num_queries, -np.inf)
     # The op's attribute is a float32, and so is the factor made from it.
     c = np.float32(np.float64(np.float32(scale)) * _LOG2_E)
+    finite = np.isfinite(v)
     for first in range(0, num_queries, _ROWS):
         rows = min(_ROWS, num_queries - first)
         see = mask.visible(first, rows, num_queries, num_keys)
@@ -237,8 +238,10 @@ def _sequence(q, k, v, scale, mask, p_scale):
             p, M, l, divisor = _quantize_rows(
                 s[good].astype(np.float32), see[good], c, p_scale)
             log_sum = (M + np.log2(l)) * np.log(2)
-        with np.errstate(invalid="ignore"):
-            o[first + good] = (p @ v) / divisor[:, None]
+        out = (p @ np.where(finite, v, 0)) / divisor[:, None]
+        if not finite.all():
+            out[(see[good].astype(float) @ ~finite) > 0] = np.nan
+        o[first + good] = out
         lse[first + good] = log_sum
     return o, lse
 
@@ -318,8 +321,9 @@ def quantized_attention(q, k, v, scale=None, mask=Mask(), p_scale=PScale(),
       visible key then gives O = V. LSE = (M + log2 l) ln 2.
 
     A row that sees no key has O = 0 and LSE = -inf; one that sees a score that
-    is not finite has NaN for both. A NaN in V reaches all rows of its
-    sequence, also those that do not see it.
+    is not finite has NaN for both. What is not finite in V makes its column of
+    O a NaN in the rows that see it (in kernels also in rows that do not, but
+    share a tile with one that does).
 
     Returns O and LSE in float64."""
     return _attention(q, k, v, scale, mask, p_scale, offsets_q, offsets_k)

@@ -194,6 +194,11 @@ def test_non_finite_scores():
     k[0, 0, 30] = np.nan
     o, lse = quantized_attention(q, k, v, mask=Mask("causal", "bottom_right"))
     assert np.all(np.isfinite(o[0, 0, :30])) and np.all(np.isnan(o[0, 0, 30:]))
+    k[0, 0, 30] = 0
+    v[0, 0, 30, 5] = np.inf
+    o, _ = quantized_attention(q, k, v, mask=Mask("causal", "bottom_right"))
+    assert np.all(np.isnan(o[0, 0, 30:, 5]))
+    assert np.isnan(o).sum() == 10
 
 
 @pytest.mark.parametrize("mask", [Mask(), Mask("causal", "bottom_right")])
