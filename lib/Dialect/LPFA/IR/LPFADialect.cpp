@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lpfa/Dialect/LPFA/IR/LPFADialect.h"
+#include "LPFAAssembly.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -24,9 +25,6 @@ using namespace lpfa;
 #define GET_ATTRDEF_CLASSES
 #include "lpfa/Dialect/LPFA/IR/LPFAAttributes.cpp.inc"
 
-#define GET_TYPEDEF_CLASSES
-#include "lpfa/Dialect/LPFA/IR/LPFATypes.cpp.inc"
-
 #define GET_OP_CLASSES
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.cpp.inc"
 
@@ -34,13 +32,6 @@ void LPFADialect::registerAttributes() {
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "lpfa/Dialect/LPFA/IR/LPFAAttributes.cpp.inc"
-      >();
-}
-
-void LPFADialect::registerTypes() {
-  addTypes<
-#define GET_TYPEDEF_LIST
-#include "lpfa/Dialect/LPFA/IR/LPFATypes.cpp.inc"
       >();
 }
 

@@ -11,6 +11,8 @@
 
 include "lpfa/Dialect/LPFA/IR/LPFATensorOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFAKernelOps.td"
+include "lpfa/Dialect/LPFA/IR/LPFARoleOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFAThreadOps.td"
+include "lpfa/Dialect/LPFA/IR/LPFATileOps.td"
 
 #endif // LPFA_DIALECT_LPFA_IR_LPFAOPS_TD

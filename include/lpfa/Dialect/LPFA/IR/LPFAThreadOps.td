@@ -720,6 +720,24 @@ def LPFA_Exp2Op
   let assemblyFormat = "$x attr-dict `:` type($x)";
 }
 
+def LPFA_Log2Op
+    : LPFA_ThreadOp<"log2", [Pure, SameOperandsAndResultType, Elementwise]> {
+  let summary = "Logarithm to base 2, approximately";
+  let description = [{
+    `lg2.approx.ftz.f32` (PTX 9.7.3.18) of each element: at most 2^-22 off, in
+    absolute terms near 1 and in relative ones elsewhere. Of a subnormal or zero
+    it is -inf.
+
+    Example:
+    ```mlir
+    %l = lpfa.log2 %sum : f32
+    ```
+  }];
+  let arguments = (ins LPFA_F32OrVector:$x);
+  let results = (outs LPFA_F32OrVector:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+}
+
 def LPFA_FmaOp
     : LPFA_ThreadOp<"fma", [Pure, SameOperandsAndResultType, Elementwise]> {
   let summary = "a * b + c with a directed rounding";

@@ -1,0 +1,269 @@
+//===- LPFATileOps.td - Ops on tile values -----------------*- tablegen -*-===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LPFA_DIALECT_LPFA_IR_LPFATILEOPS_TD
+#define LPFA_DIALECT_LPFA_IR_LPFATILEOPS_TD
+
+include "lpfa/Dialect/LPFA/IR/LPFAAttributes.td"
+include "lpfa/Dialect/LPFA/IR/LPFATypes.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+//===----------------------------------------------------------------------===//
+// Global memory
+//===----------------------------------------------------------------------===//
+
+def LPFA_LoadOp : LPFA_Op<"load", [MemoryEffects<[MemRead]>]> {
+  let summary = "a tile of a view";
+  let description = [{
+    The tile's dimensions are the view's last ones; leading dimensions of size
+    one are left out. `indices` gives the first element in every dimension of
+    the view. Elements outside the view are 0.
+
+    Constraints:
+
+    - (C1) One index for each dimension of the view.
+    - (C2) The tile's rank is at most the view's, and the element types are
+      equal.
+
+    Example:
+
+    ```mlir
+    %k = lpfa.load %K[%b, %h, %row, %c0] : !lpfa.view<?x?x?x128xf8E4M3FN> -> !lpfa.tile<128x128xf8E4M3FN>
+    ```
+  }];
+  let arguments = (ins LPFA_ViewType:$view, Variadic<Index>:$indices);
+  let results = (outs LPFA_TileType:$tile);
+  let assemblyFormat = "$view `[` $indices `]` attr-dict `:` type($view) `->` type($tile)";
+  let hasVerifier = 1;
+}
+
+def LPFA_StoreOp : LPFA_Op<"store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "write a tile to a view";
+  let description = [{
+    As `lpfa.load`; elements outside the view are dropped.
+
+    Constraints:
+
+    - (C1) One index for each dimension of the view.
+    - (C2) The tile's rank is at most the view's, and the element types are
+      equal.
+
+    Example:
+
+    ```mlir
+    lpfa.store %lse -> %LSE[%b, %h, %row] : !lpfa.tile<128xf32>, !lpfa.view<?x?x?xf32>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$tile, LPFA_ViewType:$view,
+                       Variadic<Index>:$indices);
+  let assemblyFormat = "$tile `->` $view `[` $indices `]` attr-dict `:` type($tile) `,` type($view)";
+  let hasVerifier = 1;
+}
+
+def LPFA_PackAtomOp : LPFA_Op<"pack_atom", [Pure]> {
+  let summary = "an atom of scale factors from a row-major tile of them";
+  let description = [{
+    From 128 rows by 4 groups to the 512 bytes of an atom (or, `transposed`,
+    from 4 groups by 128 rows).
+
+    - (C1) The operand is `128x4`, transposed `4x128`.
+
+    Example:
+
+    ```mlir
+    %atom = lpfa.pack_atom %s : !lpfa.tile<128x4xf8E8M0FNU> -> !lpfa.tile<32x4x4xf8E8M0FNU>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$scales, UnitAttr:$transposed);
+  let results = (outs LPFA_TileType:$atom);
+  let assemblyFormat = "$scales (`transposed` $transposed^)? attr-dict `:` type($scales) `->` type($atom)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Contraction
+//===----------------------------------------------------------------------===//
+
+def LPFA_DotOp : LPFA_Op<"dot", [Pure, AttrSizedOperandSegments]> {
+  let summary = "a block-scaled matrix product of tiles";
+  let description = [{
+    `result = a * b (+ accumulator)`, `a` of m x k, `b` of k x n or, with
+    `transpose_b`, n x k. The scales are atoms: byte (r, g) scales elements
+    32 g to 32 g + 31 of row r of `a`, and of column r of `b`. With `valid`,
+    products of the last index at or past it, rounded up to a multiple of 32,
+    are left out.
+
+    Constraints:
+
+    - (C1) Shapes agree, k is a multiple of 32 and the result is f32.
+    - (C2) Scales are `32x4x4xf8E8M0FNU`, m and n at most 128, k at most 128.
+
+    Example:
+
+    ```mlir
+    %s = lpfa.dot %q, %k scaled %sq, %sk transpose_b : !lpfa.tile<128x128xf8E4M3FN>, !lpfa.tile<128x128xf8E4M3FN> -> !lpfa.tile<128x128xf32>
+    %o1 = lpfa.dot %p, %v scaled %sp, %sv acc %o0 valid(%left) : !lpfa.tile<128x128xf8E4M3FN>, !lpfa.tile<128x64xf8E4M3FN> -> !lpfa.tile<128x64xf32>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$a, LPFA_TileType:$b,
+                       LPFA_TileType:$scalesA, LPFA_TileType:$scalesB,
+                       Optional<LPFA_TileType>:$accumulator,
+                       Optional<Index>:$valid, UnitAttr:$transpose_b);
+  let results = (outs LPFA_TileType:$result);
+  let assemblyFormat = [{
+    $a `,` $b `scaled` $scalesA `,` $scalesB (`acc` $accumulator^)?
+    (`valid` `(` $valid^ `)`)? (`transpose_b` $transpose_b^)? attr-dict
+    `:` type($a) `,` type($b) `->` type($result)
+    custom<DotTypes>(ref(type($result)), type($scalesA), type($scalesB),
+                     ref($accumulator), type($accumulator))
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Softmax
+//===----------------------------------------------------------------------===//
+
+def LPFA_SplatOp : LPFA_Op<"splat", [Pure]> {
+  let summary = "a tile of one value";
+  let description = [{
+    Example:
+
+    ```mlir
+    %zero = lpfa.splat 0.0 : !lpfa.tile<128xf32>
+    ```
+  }];
+  let arguments = (ins F32Attr:$value);
+  let results = (outs LPFA_TileType:$tile);
+  let assemblyFormat = "$value attr-dict `:` type($tile)";
+}
+
+def LPFA_ApplyMaskOp : LPFA_Op<"apply_mask", [
+    Pure, AllTypesMatch<["scores", "result"]>]> {
+  let summary = "scores with -inf where a query does not see a key";
+  let description = [{
+    Row i and column j of the tile are query `row` + i of `rows` and key `key`
+    + j of `keys`. Keys at or past `keys` are never seen.
+
+    Example:
+
+    ```mlir
+    %x = lpfa.apply_mask %s at(%row, %key) of(%rows, %keys) #lpfa.mask<causal, bottom_right> : !lpfa.tile<128x128xf32>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$scores, Index:$row, Index:$key,
+                       Index:$rows, Index:$keys, LPFA_MaskAttr:$mask);
+  let results = (outs LPFA_TileType:$result);
+  let assemblyFormat = [{
+    $scores `at` `(` $row `,` $key `)` `of` `(` $rows `,` $keys `)` $mask
+    attr-dict `:` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def LPFA_SoftmaxStepOp : LPFA_Op<"softmax_step", [Pure]> {
+  let summary = "the probabilities of one key tile, and the row state after it";
+  let description = [{
+    The state of a row: the integer maximum M in log2 units (-inf while the row
+    has seen no key), the row sum l relative to M, and the largest score. From
+    `scores` and the state before: the quantized probabilities and their
+    scales by `p_scale` (`#lpfa.p_scale`), the state after, and `factor`, the
+    power of two by which what was accumulated so far must be multiplied (1
+    where M stays or the row had seen no key). M rises only where the tile's
+    maximum exceeds it by more than the lag.
+
+    Constraints:
+
+    - (C1) Scores are f32, m x n with n a multiple of 32 and at most 128.
+    - (C2) The state's tiles and `factor` are `m x f32`; probabilities have the
+      scores' shape and `p_scale`'s element type; their scales are one atom.
+
+    Example:
+
+    ```mlir
+    %p, %sp, %m1, %l1, %s1, %factor = lpfa.softmax_step %x, %m0, %l0, %s0 scale(0.0883883461) #lpfa.p_scale<row_max>
+      : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x128xf8E4M3FN>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$scores, LPFA_TileType:$maximum,
+                       LPFA_TileType:$sum, LPFA_TileType:$largest,
+                       F32Attr:$scale, LPFA_PScaleAttr:$p_scale);
+  let results = (outs LPFA_TileType:$probabilities, LPFA_TileType:$scales,
+                      LPFA_TileType:$newMaximum, LPFA_TileType:$newSum,
+                      LPFA_TileType:$newLargest, LPFA_TileType:$factor);
+  let assemblyFormat = [{
+    $scores `,` $maximum `,` $sum `,` $largest `scale` `(` $scale `)` $p_scale
+    attr-dict `:` type($scores) `->` type($probabilities) custom<SoftmaxTypes>(
+      ref(type($scores)), type($maximum), type($sum), type($largest),
+      type($scales), type($newMaximum), type($newSum), type($newLargest),
+      type($factor))
+  }];
+  let hasVerifier = 1;
+}
+
+def LPFA_SoftmaxFinishOp : LPFA_Op<"softmax_finish", [Pure, SameOperandsAndResultType]> {
+  let summary = "a row's denominator and logarithm of the sum of exponentials";
+  let description = [{
+    `denominator` is the row sum with the largest probability counted as it was
+    quantized, so that a row with one visible key gives that key's V exactly; 0
+    where the row sees no key. `lse = (M + log2(l)) * ln 2` with the sum before
+    that repair; -inf where the row sees no key.
+
+    Example:
+
+    ```mlir
+    %denominator, %lse = lpfa.softmax_finish %m, %l, %largest scale(0.0883883461) #lpfa.p_scale<row_max> : !lpfa.tile<128xf32>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$maximum, LPFA_TileType:$sum,
+                       LPFA_TileType:$largest, F32Attr:$scale,
+                       LPFA_PScaleAttr:$p_scale);
+  let results = (outs LPFA_TileType:$denominator, LPFA_TileType:$lse);
+  let assemblyFormat = [{
+    $maximum `,` $sum `,` $largest `scale` `(` $scale `)`
+    $p_scale attr-dict `:` type($maximum)
+  }];
+}
+
+def LPFA_RescaleOp : LPFA_Op<"rescale", [Pure]> {
+  let summary = "multiply each row of a tile by its factor";
+  let description = [{
+    Example:
+
+    ```mlir
+    %o1 = lpfa.rescale %o0 by %factor : !lpfa.tile<128x128xf32>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$tile, LPFA_TileType:$factor);
+  let results = (outs LPFA_TileType:$result);
+  let assemblyFormat = "$tile `by` $factor attr-dict `:` type($tile) custom<RowTypes>(ref(type($tile)), type($factor)) custom<SameType>(ref(type($tile)), type($result))";
+}
+
+def LPFA_NormalizeOp : LPFA_Op<"normalize", [Pure]> {
+  let summary = "divide each row of a tile by its denominator";
+  let description = [{
+    A true division in f32, then one rounding to the result's element type. A
+    row whose denominator is 0 gives 0 whatever the tile holds.
+
+    - (C1) The operand is f32, the result of the same shape and f32, f16 or
+      bf16; the denominators are one a row, f32.
+
+    Example:
+
+    ```mlir
+    %y = lpfa.normalize %o by %denominator : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x128xbf16>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$tile, LPFA_TileType:$denominator);
+  let results = (outs LPFA_TileType:$result);
+  let assemblyFormat = "$tile `by` $denominator attr-dict `:` type($tile) custom<RowTypes>(ref(type($tile)), type($denominator)) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+#endif // LPFA_DIALECT_LPFA_IR_LPFATILEOPS_TD
