@@ -12,7 +12,6 @@
 #ifndef LPFA_LIB_MLIRPRECOMPILED_H
 #define LPFA_LIB_MLIRPRECOMPILED_H
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/Analysis/Liveness.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
@@ -41,5 +40,6 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 #endif // LPFA_LIB_MLIRPRECOMPILED_H

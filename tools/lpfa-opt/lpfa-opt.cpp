@@ -24,5 +24,6 @@ int main(int argc, char **argv) {
   lpfa::registerLPFAConversionPasses();
   lpfa::registerLPFATransformsPasses();
   lpfa::registerPipelines();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "lpfa optimizer driver\n", registry));
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "lpfa optimizer driver\n", registry));
 }
