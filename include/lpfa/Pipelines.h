@@ -10,6 +10,7 @@
 #define LPFA_PIPELINES_H
 
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
 
 namespace lpfa {
 
@@ -23,6 +24,17 @@ namespace lpfa {
 /// other result. Sizes that do not fit one another at run time fail an
 /// assertion: the code calls `puts` with the message, then `abort`.
 void buildReferencePipeline(mlir::OpPassManager &pm);
+
+struct ThreadsToNVVMOptions : mlir::PassPipelineOptions<ThreadsToNVVMOptions> {
+  Option<std::string> chip{*this, "chip", llvm::cl::init("sm_100a"),
+                           llvm::cl::desc("sm_90a, sm_100a or sm_103a")};
+};
+
+/// Lowers every `gpu.module` from the threads stage to the `llvm` and `nvvm`
+/// dialects (`lpfa-threads-to-nvvm`) and attaches the chip to it. What stands
+/// outside the modules stays. Fails where an op has no instruction.
+void buildThreadsToNVVMPipeline(mlir::OpPassManager &pm,
+                                const ThreadsToNVVMOptions &options);
 
 /// Makes all of the above available to textual pipelines.
 void registerPipelines();

@@ -10,6 +10,7 @@
 #define LPFA_CONVERSION_PASSES_H
 
 #include "lpfa/Dialect/LPFA/IR/LPFADialect.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/Pass.h"
 
 namespace lpfa {

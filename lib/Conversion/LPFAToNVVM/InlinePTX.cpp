@@ -1,0 +1,79 @@
+//===- InlinePTX.cpp - Instructions that MLIR has no op for ---------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "InlinePTX.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+
+static LLVM::InlineAsmOp buildAssembly(OpBuilder &builder, Location loc,
+                                       TypeRange results, ValueRange operands,
+                                       StringRef text, StringRef constraints) {
+  return LLVM::InlineAsmOp::create(
+      builder, loc, results, operands, text, constraints,
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None, /*asm_dialect=*/nullptr,
+      /*operand_attrs=*/nullptr);
+}
+
+Value lpfa::buildTensorMemoryLoad(OpBuilder &builder, Location loc,
+                                  VectorType type, Value address) {
+  int64_t size = type.getNumElements();
+  std::string registers, constraints;
+  for (int64_t i = 0; i < size; ++i) {
+    registers += (i ? ", $" : "$") + std::to_string(i);
+    constraints += "=r,";
+  }
+  constraints += "r,~{memory}";
+  std::string number = std::to_string(size);
+  std::string text = "tcgen05.ld.sync.aligned.32x32b.x" + number + ".b32 {" +
+                     registers + "}, [$" + number +
+                     "];\n\ttcgen05.wait::ld.sync.aligned;";
+
+  Type i32 = builder.getI32Type();
+  Type resultType = i32;
+  if (size > 1)
+    resultType = LLVM::LLVMStructType::getLiteral(builder.getContext(),
+                                                  SmallVector<Type>(size, i32));
+  Value loaded =
+      buildAssembly(builder, loc, resultType, address, text, constraints)
+          .getRes();
+
+  Value result = LLVM::PoisonOp::create(builder, loc, type);
+  for (int64_t i = 0; i < size; ++i) {
+    Value element = loaded;
+    if (size > 1)
+      element = LLVM::ExtractValueOp::create(builder, loc, loaded, i);
+    if (!type.getElementType().isInteger())
+      element =
+          LLVM::BitcastOp::create(builder, loc, type.getElementType(), element);
+    Value index = LLVM::ConstantOp::create(builder, loc, i32, i);
+    result =
+        LLVM::InsertElementOp::create(builder, loc, result, element, index);
+  }
+  return result;
+}
+
+void lpfa::buildMBarrierWait(OpBuilder &builder, Location loc, Value barrier,
+                             Value parity) {
+  // Labels and registers in braces are the block's own, however often LLVM
+  // copies it.
+  StringRef text = "{\n\t"
+                   ".reg .pred complete;\n"
+                   "wait:\n\t"
+                   "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 "
+                   "complete, [$0], $1;\n\t"
+                   "@complete bra done;\n\t"
+                   "bra wait;\n"
+                   "done:\n\t"
+                   "}";
+  Value address =
+      LLVM::PtrToIntOp::create(builder, loc, builder.getI32Type(), barrier);
+  buildAssembly(builder, loc, TypeRange(), {address, parity}, text,
+                "r,r,~{memory}");
+}

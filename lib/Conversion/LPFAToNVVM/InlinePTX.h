@@ -1,0 +1,30 @@
+//===- InlinePTX.h - Instructions that MLIR has no op for -------*- C++ -*-===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LPFA_LIB_CONVERSION_LPFATONVVM_INLINEPTX_H
+#define LPFA_LIB_CONVERSION_LPFATONVVM_INLINEPTX_H
+
+#include "mlir/IR/Builders.h"
+
+namespace lpfa {
+
+/// Loads `type`, a vector of N 32-bit elements, from tensor memory at `address`
+/// with `tcgen05.ld.32x32b.xN`, and waits. In one piece of assembly, since LLVM
+/// would move copies of the loaded registers above a wait of its own.
+mlir::Value buildTensorMemoryLoad(mlir::OpBuilder &builder, mlir::Location loc,
+                                  mlir::VectorType type, mlir::Value address);
+
+/// Blocks until the phase of `parity` of the mbarrier has completed. NVVM's op
+/// of this loop promises ptxas that a warp's threads leave it together, which
+/// `mbarrier.try_wait` does not.
+void buildMBarrierWait(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Value barrier, mlir::Value parity);
+
+} // namespace lpfa
+
+#endif // LPFA_LIB_CONVERSION_LPFATONVVM_INLINEPTX_H

@@ -1,0 +1,552 @@
+//===- LPFAToNVVM.cpp - From ops of the threads stage to instructions -----===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "InlinePTX.h"
+#include "lpfa/Conversion/Passes.h"
+#include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
+#include "lpfa/Target/TargetModel.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace lpfa {
+#define GEN_PASS_DEF_CONVERTLPFATONVVM
+#include "lpfa/Conversion/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral sharedMemorySymbol = "lpfa_shared_memory";
+constexpr llvm::StringLiteral tensorMapAttr = "lpfa.tensor_map";
+
+Value buildI32(OpBuilder &builder, Location loc, int64_t value) {
+  return LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), value);
+}
+
+/// NVVM's ops take a tensor memory address as a pointer.
+Value buildTensorMemoryPointer(OpBuilder &builder, Location loc,
+                               Value address) {
+  auto type = LLVM::LLVMPointerType::get(
+      builder.getContext(),
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::Tensor));
+  return LLVM::IntToPtrOp::create(builder, loc, type, address);
+}
+
+Value buildIntrinsic(OpBuilder &builder, Location loc, Type type,
+                     StringRef name, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(builder, loc, type,
+                                       builder.getStringAttr(name), operands)
+      ->getResult(0);
+}
+
+/// Calls `build` with the elements of the operands, one by one where they are
+/// vectors.
+Value buildElementwise(OpBuilder &builder, Location loc, ValueRange operands,
+                       llvm::function_ref<Value(ValueRange)> build) {
+  auto type = dyn_cast<VectorType>(operands.front().getType());
+  if (!type)
+    return build(operands);
+  Value result = LLVM::PoisonOp::create(builder, loc, type);
+  for (int64_t i = 0, e = type.getNumElements(); i < e; ++i) {
+    Value index = buildI32(builder, loc, i);
+    SmallVector<Value> elements;
+    for (Value operand : operands)
+      elements.push_back(
+          LLVM::ExtractElementOp::create(builder, loc, operand, index));
+    result = LLVM::InsertElementOp::create(builder, loc, result,
+                                           build(elements), index);
+  }
+  return result;
+}
+
+/// PTX's name of a rounding.
+StringRef getRoundingName(FloatRounding rounding) {
+  switch (rounding) {
+  case FloatRounding::Nearest:
+    return "rn";
+  case FloatRounding::Zero:
+    return "rz";
+  case FloatRounding::Up:
+    return "rp";
+  case FloatRounding::Down:
+    return "rm";
+  }
+  llvm_unreachable("unknown rounding");
+}
+
+//===----------------------------------------------------------------------===//
+// Ops that are one op of NVVM, or one intrinsic
+//===----------------------------------------------------------------------===//
+
+LogicalResult lower(ElectSyncOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::ElectSyncOp>(op, rewriter.getI1Type(),
+                                                 /*membermask=*/Value());
+  return success();
+}
+
+LogicalResult lower(SetMaxRegistersOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::SetMaxRegisterOp>(
+      op, op.getCount(),
+      op.getAction() == SetMaxRegistersAction::Increase
+          ? NVVM::SetMaxRegisterAction::increase
+          : NVVM::SetMaxRegisterAction::decrease);
+  return success();
+}
+
+LogicalResult lowerNamedBarrier(Operation *op, StringRef intrinsic, int32_t id,
+                                int32_t threads, PatternRewriter &rewriter) {
+  Location loc = op->getLoc();
+  Value operands[] = {buildI32(rewriter, loc, id),
+                      buildI32(rewriter, loc, threads)};
+  rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
+      op, rewriter.getStringAttr(intrinsic), operands);
+  return success();
+}
+
+LogicalResult lower(BarrierSyncOp op, PatternRewriter &rewriter) {
+  return lowerNamedBarrier(op, "llvm.nvvm.barrier.cta.sync.aligned.count",
+                           op.getId(), op.getThreads(), rewriter);
+}
+
+LogicalResult lower(BarrierArriveOp op, PatternRewriter &rewriter) {
+  return lowerNamedBarrier(op, "llvm.nvvm.barrier.cta.arrive.aligned.count",
+                           op.getId(), op.getThreads(), rewriter);
+}
+
+LogicalResult lower(MBarrierInitOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::MBarrierInitOp>(
+      op, op.getBarrier(), buildI32(rewriter, op.getLoc(), op.getCount()),
+      /*predicate=*/Value());
+  return success();
+}
+
+LogicalResult lower(MBarrierInvalidateOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::MBarrierInvalOp>(op, op.getBarrier());
+  return success();
+}
+
+LogicalResult lower(MBarrierArriveOp op, PatternRewriter &rewriter) {
+  buildIntrinsic(rewriter, op.getLoc(), rewriter.getI64Type(),
+                 "llvm.nvvm.mbarrier.arrive.scope.cta.space.cta",
+                 {op.getBarrier(), buildI32(rewriter, op.getLoc(), 1)});
+  rewriter.eraseOp(op);
+  return success();
+}
+
+LogicalResult lower(MBarrierArriveExpectTxOp op, PatternRewriter &rewriter) {
+  buildIntrinsic(rewriter, op.getLoc(), rewriter.getI64Type(),
+                 "llvm.nvvm.mbarrier.arrive.expect.tx.scope.cta.space.cta",
+                 {op.getBarrier(), op.getBytes()});
+  rewriter.eraseOp(op);
+  return success();
+}
+
+LogicalResult lower(MBarrierWaitOp op, PatternRewriter &rewriter) {
+  buildMBarrierWait(rewriter, op.getLoc(), op.getBarrier(), op.getParity());
+  rewriter.eraseOp(op);
+  return success();
+}
+
+LogicalResult lower(FenceMBarrierInitOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::FenceMbarrierInitOp>(op);
+  return success();
+}
+
+LogicalResult lower(FenceProxyAsyncOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::FenceProxyOp>(
+      op,
+      NVVM::ProxyKindAttr::get(op.getContext(), NVVM::ProxyKind::async_shared),
+      NVVM::SharedSpaceAttr::get(op.getContext(),
+                                 NVVM::SharedSpace::shared_cta));
+  return success();
+}
+
+LogicalResult lower(BulkTensorLoadOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp>(
+      op, op.getDestination(), op.getMap(), op.getCoordinates(),
+      op.getBarrier(), /*im2colOffsets=*/ValueRange(),
+      /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
+      NVVM::TMALoadMode::TILE, /*isCTAOnly=*/true, /*group=*/nullptr,
+      /*predicate=*/Value());
+  return success();
+}
+
+LogicalResult lower(BulkTensorStoreOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp>(
+      op, op.getMap(), op.getSource(), op.getCoordinates(),
+      /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE,
+      /*predicate=*/Value());
+  return success();
+}
+
+LogicalResult lower(BulkLoadOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::CpAsyncBulkGlobalToSharedClusterOp>(
+      op, op.getDestination(), op.getSource(), op.getBarrier(), op.getBytes(),
+      /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
+  return success();
+}
+
+LogicalResult lower(BulkCommitGroupOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::CpAsyncBulkCommitGroupOp>(op);
+  return success();
+}
+
+LogicalResult lower(BulkWaitGroupOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::CpAsyncBulkWaitGroupOp>(
+      op, rewriter.getI32IntegerAttr(op.getPending()),
+      op.getRead() ? rewriter.getUnitAttr() : UnitAttr());
+  return success();
+}
+
+LogicalResult lower(PrefetchTensorMapOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::PrefetchOp>(
+      op, /*cacheLevel=*/nullptr, /*evictPriority=*/nullptr, op.getMap(),
+      /*predicate=*/Value(), /*tensormap=*/rewriter.getUnitAttr(),
+      /*uniform=*/UnitAttr(), /*in_param_space=*/UnitAttr());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor memory and tensor core
+//===----------------------------------------------------------------------===//
+
+LogicalResult lower(Tcgen05AllocOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::Tcgen05AllocOp>(
+      op, op.getSlot(), buildI32(rewriter, op.getLoc(), op.getColumns()));
+  return success();
+}
+
+LogicalResult lower(Tcgen05DeallocOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::Tcgen05DeallocOp>(
+      op, buildTensorMemoryPointer(rewriter, op.getLoc(), op.getAddress()),
+      buildI32(rewriter, op.getLoc(), op.getColumns()));
+  return success();
+}
+
+LogicalResult lower(Tcgen05RelinquishOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::Tcgen05RelinquishAllocPermitOp>(op);
+  return success();
+}
+
+LogicalResult lower(Tcgen05LdOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOp(
+      op, buildTensorMemoryLoad(rewriter, op.getLoc(),
+                                cast<VectorType>(op.getResult().getType()),
+                                op.getAddress()));
+  return success();
+}
+
+LogicalResult lower(Tcgen05StOp op, PatternRewriter &rewriter) {
+  Location loc = op.getLoc();
+  Value value = op.getValue();
+  auto type = cast<VectorType>(value.getType());
+  if (!type.getElementType().isInteger(32)) {
+    type = type.clone(rewriter.getI32Type());
+    value = LLVM::BitcastOp::create(rewriter, loc, type, value);
+  }
+  if (type.getNumElements() == 1)
+    value = LLVM::ExtractElementOp::create(rewriter, loc, value,
+                                           buildI32(rewriter, loc, 0));
+  rewriter.replaceOpWithNewOp<NVVM::Tcgen05StOp>(
+      op, /*unpack=*/UnitAttr(),
+      NVVM::Tcgen05LdStShapeAttr::get(op.getContext(),
+                                      NVVM::Tcgen05LdStShape::SHAPE_32X32B),
+      buildTensorMemoryPointer(rewriter, loc, op.getAddress()), value,
+      /*offset=*/Value());
+  return success();
+}
+
+LogicalResult lower(Tcgen05WaitStOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::Tcgen05WaitOp>(
+      op, NVVM::Tcgen05WaitKind::STORE);
+  return success();
+}
+
+LogicalResult lower(Tcgen05CpOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::Tcgen05CpOp>(
+      op, NVVM::Tcgen05CpShape::SHAPE_32x128b, NVVM::CTAGroupKind::CTA_1,
+      NVVM::Tcgen05CpMulticast::WARPX4, /*srcFormat=*/nullptr,
+      buildTensorMemoryPointer(rewriter, op.getLoc(), op.getAddress()),
+      op.getSource());
+  return success();
+}
+
+LogicalResult lower(Tcgen05MMAOp op, PatternRewriter &rewriter) {
+  Location loc = op.getLoc();
+  Value a = op.getA();
+  if (a.getType().isInteger(32))
+    a = buildTensorMemoryPointer(rewriter, loc, a);
+  Value d = buildTensorMemoryPointer(rewriter, loc, op.getD());
+  Value aScales = buildTensorMemoryPointer(rewriter, loc, op.getAScales());
+  Value bScales = buildTensorMemoryPointer(rewriter, loc, op.getBScales());
+  rewriter.replaceOpWithNewOp<NVVM::Tcgen05MMABlockScaleOp>(
+      op, NVVM::MMABlockScaleKind::MXF8F6F4, NVVM::CTAGroupKind::CTA_1,
+      NVVM::Tcgen05MMABlockScale::BLOCK32, NVVM::Tcgen05MMACollectorOp::DISCARD,
+      d, a, op.getB(), op.getInstruction(), op.getAccumulate(), aScales,
+      bScales);
+  return success();
+}
+
+LogicalResult lower(Tcgen05CommitOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::Tcgen05CommitOp>(op, op.getBarrier(),
+                                                     /*multicastMask=*/Value());
+  return success();
+}
+
+LogicalResult lower(Tcgen05FenceOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::Tcgen05FenceOp>(
+      op, op.getSide() == FenceSide::Before
+              ? NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC
+              : NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Descriptors: PTX 9.7.16.4
+//===----------------------------------------------------------------------===//
+
+LogicalResult lower(SharedDescriptorOp op, PatternRewriter &rewriter) {
+  Location loc = op.getLoc();
+  uint64_t swizzle = 0;
+  switch (op.getSwizzle()) {
+  case 128:
+    swizzle = 2;
+    break;
+  case 64:
+    swizzle = 4;
+    break;
+  case 32:
+    swizzle = 6;
+    break;
+  }
+  // Bits 46 to 48 hold the descriptor's version, 1 on Blackwell.
+  uint32_t low = (op.getLeading() >> 4) << 16;
+  uint32_t high = (op.getStride() >> 4) | 1u << 14 | swizzle << 29;
+
+  Value start = LLVM::PtrToIntOp::create(rewriter, loc, rewriter.getI32Type(),
+                                         op.getStart());
+  start =
+      LLVM::LShrOp::create(rewriter, loc, start, buildI32(rewriter, loc, 4));
+  start = LLVM::AndOp::create(rewriter, loc, start,
+                              buildI32(rewriter, loc, 0x3FFF));
+  start =
+      LLVM::OrOp::create(rewriter, loc, start, buildI32(rewriter, loc, low));
+  auto wordsType = VectorType::get(2, rewriter.getI32Type());
+  Value words = LLVM::PoisonOp::create(rewriter, loc, wordsType);
+  words = LLVM::InsertElementOp::create(rewriter, loc, words, start,
+                                        buildI32(rewriter, loc, 0));
+  words = LLVM::InsertElementOp::create(
+      rewriter, loc, words, buildI32(rewriter, loc, static_cast<int32_t>(high)),
+      buildI32(rewriter, loc, 1));
+  rewriter.replaceOpWithNewOp<LLVM::BitcastOp>(op, rewriter.getI64Type(),
+                                               words);
+  return success();
+}
+
+LogicalResult lower(AdvanceDescriptorOp op, PatternRewriter &rewriter) {
+  Location loc = op.getLoc();
+  auto wordsType = VectorType::get(2, rewriter.getI32Type());
+  Value words =
+      LLVM::BitcastOp::create(rewriter, loc, wordsType, op.getDescriptor());
+  Value zero = buildI32(rewriter, loc, 0);
+  Value low = LLVM::ExtractElementOp::create(rewriter, loc, words, zero);
+  // Arithmetic, as bytes may be negative.
+  Value step = LLVM::AShrOp::create(rewriter, loc, op.getBytes(),
+                                    buildI32(rewriter, loc, 4));
+  low = LLVM::AddOp::create(rewriter, loc, low, step);
+  words = LLVM::InsertElementOp::create(rewriter, loc, words, low, zero);
+  rewriter.replaceOpWithNewOp<LLVM::BitcastOp>(op, rewriter.getI64Type(),
+                                               words);
+  return success();
+}
+
+/// The code of an element type in an instruction descriptor.
+uint32_t getElementCode(Type type) {
+  return llvm::TypeSwitch<Type, uint32_t>(type)
+      .Case<Float8E4M3FNType>([](Type) { return 0; })
+      .Case<Float8E5M2Type>([](Type) { return 1; })
+      .Case<Float6E2M3FNType>([](Type) { return 3; })
+      .Case<Float6E3M2FNType>([](Type) { return 4; })
+      .Case<Float4E2M1FNType>([](Type) { return 5; });
+}
+
+LogicalResult lower(InstructionDescriptorOp op, PatternRewriter &rewriter) {
+  uint32_t bits = 0;
+  bits |= op.getBScaleByte() << 4;
+  bits |= getElementCode(op.getAType()) << 7;
+  bits |= getElementCode(op.getBType()) << 10;
+  bits |= uint32_t(op.getAMN()) << 15;
+  bits |= uint32_t(op.getBMN()) << 16;
+  bits |= uint32_t(op.getN() / 8) << 17;
+  bits |= 1u << 23; // Scales are UE8M0.
+  bits |= uint32_t(op.getM() / 128) << 27;
+  bits |= uint32_t(op.getAScaleByte()) << 29;
+  rewriter.replaceOpWithNewOp<LLVM::ConstantOp>(op, rewriter.getI32Type(),
+                                                static_cast<int32_t>(bits));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+LogicalResult lower(ConvertPackedOp op, PatternRewriter &rewriter) {
+  Location loc = op.getLoc();
+  NVVM::FPRoundingMode rounding = NVVM::FPRoundingMode::RN;
+  if (op.getRounding() == FloatRounding::Up)
+    rounding = NVVM::FPRoundingMode::RP;
+  else if (op.getRounding() == FloatRounding::Zero)
+    rounding = NVVM::FPRoundingMode::RZ;
+
+  auto getElement = [&](int64_t i) -> Value {
+    return LLVM::ExtractElementOp::create(rewriter, loc, op.getSource(),
+                                          buildI32(rewriter, loc, i));
+  };
+  auto convertPair = [&](int64_t i) -> Value {
+    // The first operand becomes the upper byte.
+    Value upper = getElement(i + 1);
+    Value lower = getElement(i);
+    return NVVM::ConvertF32x2ToF8x2Op::create(
+        rewriter, loc, rewriter.getI16Type(), upper, lower, rounding,
+        NVVM::SaturationMode::SATFINITE, /*relu=*/false, op.getFormat());
+  };
+  auto pairType = VectorType::get(2, rewriter.getI16Type());
+  Value result = LLVM::PoisonOp::create(rewriter, loc, op.getType());
+  for (int64_t i = 0, e = op.getType().getNumElements(); i < e; ++i) {
+    // A word of its own for each two pairs: LLVM joins pairs of wider vectors
+    // with 64-bit shifts.
+    Value pairs = LLVM::PoisonOp::create(rewriter, loc, pairType);
+    for (int64_t half = 0; half < 2; ++half)
+      pairs = LLVM::InsertElementOp::create(rewriter, loc, pairs,
+                                            convertPair(4 * i + 2 * half),
+                                            buildI32(rewriter, loc, half));
+    Value word =
+        LLVM::BitcastOp::create(rewriter, loc, rewriter.getI32Type(), pairs);
+    result = LLVM::InsertElementOp::create(rewriter, loc, result, word,
+                                           buildI32(rewriter, loc, i));
+  }
+  rewriter.replaceOp(op, result);
+  return success();
+}
+
+LogicalResult lowerToIntrinsic(Operation *op, const Twine &name,
+                               PatternRewriter &rewriter) {
+  Location loc = op->getLoc();
+  std::string intrinsic = name.str();
+  rewriter.replaceOp(
+      op, buildElementwise(
+              rewriter, loc, op->getOperands(), [&](ValueRange elements) {
+                return buildIntrinsic(rewriter, loc, rewriter.getF32Type(),
+                                      intrinsic, elements);
+              }));
+  return success();
+}
+
+LogicalResult lower(Exp2Op op, PatternRewriter &rewriter) {
+  return lowerToIntrinsic(op, "llvm.nvvm.ex2.approx.ftz", rewriter);
+}
+
+LogicalResult lower(Log2Op op, PatternRewriter &rewriter) {
+  return lowerToIntrinsic(op, "llvm.nvvm.lg2.approx.ftz.f", rewriter);
+}
+
+LogicalResult lower(FmaOp op, PatternRewriter &rewriter) {
+  return lowerToIntrinsic(
+      op, "llvm.nvvm.fma." + getRoundingName(op.getRounding()) + ".f",
+      rewriter);
+}
+
+LogicalResult lower(AddOp op, PatternRewriter &rewriter) {
+  return lowerToIntrinsic(
+      op, "llvm.nvvm.add." + getRoundingName(op.getRounding()) + ".f",
+      rewriter);
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+LogicalResult lower(SharedMemoryOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<LLVM::AddressOfOp>(op, op.getType(),
+                                                 sharedMemorySymbol);
+  return success();
+}
+
+template <typename OpTy> struct LowerOp : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    return lower(op, rewriter);
+  }
+};
+
+/// Dynamic shared memory is an external array without a size.
+void declareSharedMemory(gpu::GPUModuleOp gpuModule) {
+  bool isUsed =
+      gpuModule.walk([](SharedMemoryOp) { return WalkResult::interrupt(); })
+          .wasInterrupted();
+  if (!isUsed || gpuModule.lookupSymbol(sharedMemorySymbol))
+    return;
+  OpBuilder builder = OpBuilder::atBlockBegin(gpuModule.getBody());
+  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
+  LLVM::GlobalOp::create(builder, gpuModule.getLoc(), type,
+                         /*isConstant=*/false, LLVM::Linkage::External,
+                         sharedMemorySymbol, /*value=*/Attribute(),
+                         TargetModel::sharedMemoryAlignment,
+                         /*addrSpace=*/3);
+}
+
+void passTensorMapsByValue(LLVM::LLVMFuncOp func) {
+  MLIRContext *context = func.getContext();
+  OpBuilder builder(context);
+  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i) {
+    if (!func.getArgAttr(i, tensorMapAttr))
+      continue;
+    func.removeArgAttr(i, tensorMapAttr);
+    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(),
+                                         TargetModel::tensorMapBytes);
+    func.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(),
+                    TypeAttr::get(type));
+    func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                    builder.getI64IntegerAttr(TargetModel::tensorMapAlignment));
+    func.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(),
+                    builder.getUnitAttr());
+  }
+}
+
+template <typename... OpTys> void addPatterns(RewritePatternSet &patterns) {
+  patterns.add<LowerOp<OpTys>...>(patterns.getContext());
+}
+
+struct ConvertLPFAToNVVM : impl::ConvertLPFAToNVVMBase<ConvertLPFAToNVVM> {
+  void runOnOperation() override {
+    gpu::GPUModuleOp gpuModule = getOperation();
+    declareSharedMemory(gpuModule);
+    RewritePatternSet patterns(&getContext());
+    addPatterns<SharedMemoryOp, ElectSyncOp, SetMaxRegistersOp, BarrierSyncOp,
+                BarrierArriveOp, MBarrierInitOp, MBarrierInvalidateOp,
+                MBarrierArriveOp, MBarrierArriveExpectTxOp, MBarrierWaitOp,
+                FenceMBarrierInitOp, FenceProxyAsyncOp>(patterns);
+    addPatterns<BulkTensorLoadOp, BulkTensorStoreOp, BulkLoadOp,
+                BulkCommitGroupOp, BulkWaitGroupOp, PrefetchTensorMapOp>(
+        patterns);
+    addPatterns<SharedDescriptorOp, AdvanceDescriptorOp,
+                InstructionDescriptorOp>(patterns);
+    addPatterns<Tcgen05AllocOp, Tcgen05DeallocOp, Tcgen05RelinquishOp,
+                Tcgen05LdOp, Tcgen05StOp, Tcgen05WaitStOp, Tcgen05CpOp,
+                Tcgen05MMAOp, Tcgen05CommitOp, Tcgen05FenceOp>(patterns);
+    addPatterns<ConvertPackedOp, Exp2Op, Log2Op, FmaOp, AddOp>(patterns);
+    walkAndApplyPatterns(gpuModule, std::move(patterns));
+    gpuModule.walk(passTensorMapsByValue);
+  }
+};
+} // namespace
+} // namespace lpfa
