@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 packages=(
   llvm-22-dev libmlir-22-dev mlir-22-tools llvm-22-tools # the libraries, mlir-tblgen, FileCheck
   clang-22 libclang-rt-22-dev lld-22 cmake ninja-build   # the compiler, its sanitizers, the build
-  ccache clang-format-22 git                             # builds again in seconds, the format test
+  clang-format-22 git                                    # the format test
   libgtest-dev                                           # unit tests
   python3-venv
 )
