@@ -36,6 +36,7 @@ struct ConvertLPFAToLinalg
     populateAttentionToLinalgPatterns(patterns);
 
     ConversionTarget target(getContext());
+    target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     target.addIllegalOp<QuantizeOp, DequantizeOp, PackScalesOp, UnpackScalesOp,
                         AttentionOp>();
     if (failed(applyPartialConversion(getOperation(), target,

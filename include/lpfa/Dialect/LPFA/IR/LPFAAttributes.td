@@ -46,7 +46,7 @@ def LPFA_ScaleRule
 
 def LPFA_ScaleRuleAttr
     : EnumAttr<LPFA_Dialect, LPFA_ScaleRule, "scale_rule"> {
-  let assemblyFormat = "`` $value";
+  let assemblyFormat = "$value";
 }
 
 //===----------------------------------------------------------------------===//

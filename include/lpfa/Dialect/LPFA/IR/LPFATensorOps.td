@@ -88,7 +88,7 @@ def LPFA_QuantizeOp : LPFA_TensorOp<"quantize"> {
     DefaultValuedAttr<LPFA_ScaleRuleAttr, "::lpfa::ScaleRule::Rceil">:$rule);
   let results = (outs LPFA_ElementTensor:$elements, LPFA_ScaleTensor:$scales);
   let assemblyFormat = [{
-    $input `axis` `(` $axis `)` (`rule` `(` $rule^ `)`)? attr-dict
+    $input `axis` `(` $axis `)` custom<ScaleRule>($rule) attr-dict
     `:` type($input) `->` type($elements) `,` type($scales)
   }];
 }
