@@ -236,8 +236,13 @@ private:
 //===----------------------------------------------------------------------===//
 
 void AttentionLowering::require(Value condition, const char *message) {
-  cf::AssertOp::create(b, condition,
-                       (llvm::Twine("'lpfa.attention' op ") + message).str());
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (auto place = op.getLoc()->findInstanceOf<FileLineColLoc>())
+    os << place.getFilename().getValue() << ":" << place.getLine() << ":"
+       << place.getColumn() << ": ";
+  os << "'lpfa.attention' op " << message;
+  cf::AssertOp::create(b, condition, text);
 }
 
 void AttentionLowering::checkScales(Value scales, Value operand,
