@@ -8,6 +8,7 @@
 
 #include "lpfa/Dialect/LPFA/IR/LPFADialect.h"
 #include "LPFAAssembly.h"
+#include "LPFATensorAssembly.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
