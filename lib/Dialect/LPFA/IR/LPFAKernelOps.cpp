@@ -413,3 +413,9 @@ LogicalResult KeyRangeOp::verify() {
     return emitOpError("count and tile must be positive (C1)");
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// YieldOp
+//===----------------------------------------------------------------------===//
+
+void YieldOp::build(OpBuilder &, OperationState &) {}
