@@ -61,4 +61,146 @@ def ExpandNarrowFloats : Pass<"lpfa-expand-narrow-floats", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+def DistributeToThreads
+    : Pass<"lpfa-distribute-to-threads", "::mlir::ModuleOp"> {
+  let summary = "turns kernels into what each thread does";
+  let description = [{
+    Every `lpfa.kernel @k` at the synchronized stage becomes a `gpu.func @k` in
+    a `gpu.module @k_module`, and `lpfa.launch` ops refer to it. A kernel at the
+    tile stage that needs no roles (packing of scales) is taken as one role of
+    128 threads.
+
+    Roles become branches on the warp's number. A tile in registers is a vector
+    a thread, which owns a row; buffers become addresses, barriers mbarriers
+    behind the tiles in shared memory, cursors a slot and a phase bit. An
+    `lpfa.for_steps` becomes one loop that carries the position of each shift.
+
+    Views become the parameters that the body needs, each with an
+    `#lpfa.parameter` that says how a launch computes it: tensor maps for
+    `lpfa.load_async` and `lpfa.store_async`, a pointer and strides for atoms of
+    scales and for accesses by threads, sizes. The function's attribute
+    `lpfa.dynamic_shared_bytes` is what a launch must give it.
+
+    Before:
+
+    ```mlir
+    lpfa.role "softmax0" warps(4 from 0) registers(192) {
+      %cursor = lpfa.cursor stages(1) : !lpfa.cursor
+      ...
+      lpfa.wait %full use %cursor : !lpfa.barrier
+      %slot = lpfa.slot %cS use %cursor : !lpfa.channel<128x128xf32 tensor>
+      %s = lpfa.read %slot : !lpfa.buffer<128x128xf32, tensor> -> !lpfa.tile<128x128xf32>
+      lpfa.arrive %empty use %cursor : !lpfa.barrier
+      lpfa.advance %cursor : !lpfa.cursor
+    }
+    ```
+
+    After:
+
+    ```mlir
+    %is_softmax0 = arith.cmpi ult, %warp, %c4 : i32
+    scf.if %is_softmax0 {
+      lpfa.set_max_registers increase 192
+      ...
+      %phase = memref.load %cursor[] : memref<i32>
+      lpfa.mbarrier.wait %full, %phase
+      %address = arith.addi %tmem, %lanes : i32
+      %s = lpfa.tcgen05.ld %address : vector<128xf32>
+      lpfa.mbarrier.arrive %empty
+      %next = arith.xori %phase, %c1 : i32
+      memref.store %next, %cursor[] : memref<i32>
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels: where and when
+//===----------------------------------------------------------------------===//
+
+def PlaceTiles : Pass<"lpfa-place-tiles", "::lpfa::KernelOp"> {
+  let summary = "gives every buffer of a kernel a place: roles to placed";
+  let description = [{
+    Shared memory: one buffer after the other, swizzled tiles first. Tensor
+    memory: accumulators and the scores that products write are laid side by
+    side. The rest (probabilities, scale factors) goes to free columns where
+    all of it fits there; otherwise into columns of scores while those are
+    dead, which an exact search decides: from what happens before what
+    (`Analysis/Schedule.h`) it knows for each tile and each home whether they
+    can share memory and whether that takes a wait more, and it takes the
+    placement with the fewest added waits, the first in order among equals.
+
+    Before:
+
+    ```mlir
+    %cS0 = lpfa.channel "S0" stages(1) : !lpfa.channel<128x128xf32 tensor>
+    %tQ0 = lpfa.scratch "scales.Q0" : !lpfa.buffer<32x4x4xf8E8M0FNU, tensor>
+    ```
+
+    After:
+
+    ```mlir
+    %cS0 = lpfa.channel "S0" stages(1) at [#lpfa.place<tensor, 0, 128>] : !lpfa.channel<128x128xf32 tensor>
+    %tQ0 = lpfa.scratch "scales.Q0" at #lpfa.place<tensor, 256, 4> : !lpfa.buffer<32x4x4xf8E8M0FNU, tensor>
+    ```
+  }];
+  let options = [
+    Option<"columns", "columns", "int64_t", "512",
+           "columns of tensor memory to use">
+  ];
+  let statistics = [
+    Statistic<"usedColumns", "columns", "columns of tensor memory used">
+  ];
+}
+
+def InsertBarriers : Pass<"lpfa-insert-barriers", "::lpfa::KernelOp"> {
+  let summary = "turns channels and turns into barriers: placed to synchronized";
+  let description = [{
+    Every channel gets a `full` barrier. The other waits that a kernel could
+    need (a slot is free, an accumulator is this role's, dead content has been
+    read before a tile that overlaps it is written) are added only where no
+    chain of the others implies them: the pass starts with all and drops one
+    after the other while every pair of conflicting accesses stays ordered.
+    Fences go where threads hand data to asynchronous engines, and around
+    synchronization of tensor memory accesses.
+
+    An error where accesses to the same memory cannot be kept apart, or where
+    the roles wait for each other.
+
+    Before:
+
+    ```mlir
+    %slot = lpfa.get %cS0 : !lpfa.channel<128x128xf32 tensor>
+    %s = lpfa.read %slot : !lpfa.buffer<128x128xf32, tensor> -> !lpfa.tile<128x128xf32>
+    lpfa.release %cS0 : !lpfa.channel<128x128xf32 tensor>
+    ```
+
+    After:
+
+    ```mlir
+    lpfa.wait %full use %cursor : !lpfa.barrier
+    lpfa.fence after_thread_sync
+    %slot = lpfa.slot %cS0 use %cursor : !lpfa.channel<128x128xf32 tensor>
+    %s = lpfa.read %slot : !lpfa.buffer<128x128xf32, tensor> -> !lpfa.tile<128x128xf32>
+    lpfa.advance %cursor : !lpfa.cursor
+    ```
+  }];
+  let statistics = [
+    Statistic<"barriers", "barriers", "barrier rings">,
+    Statistic<"insertedWaits", "waits", "waits in all roles">,
+    Statistic<"overlapWaits", "overlap-waits",
+              "waits for content that an overlapping tile replaces">
+  ];
+}
+
 #endif // LPFA_DIALECT_LPFA_TRANSFORMS_PASSES_TD

@@ -1,0 +1,173 @@
+//===- Schedule.h - What happens before what in a kernel --------*- C++ -*-===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel's roles run in parallel and meet at channels and accumulators. This
+// analysis executes the roles of a kernel at the roles or placed stage for
+// given numbers of steps, as a graph of events, and answers which accesses to
+// memory are ordered.
+//
+// An edge from event a to event b says that a happens before b:
+//  - program order inside a role, for what its threads do;
+//  - an asynchronous op starts after its issue. Ops of the tensor core (mma and
+//    scale copies) of a role execute in the order of their issue; the manual
+//    promises that for the same accumulator only (PTX 9.7.16.6.1), yet every
+//    known kernel relies on it: this is the `practice` ordering;
+//  - what a role issued before it puts, releases or gives happens before that
+//    (tcgen05.commit, transaction bytes, bulk-group waits);
+//  - put before the get of the same use;
+//  - the optional edges, each of which costs a wait: release before acquire,
+//    give before take, and release before a write to memory that overlaps.
+//
+// Numbers of steps are small: dependences have a constant distance in uses, so
+// that a few work tiles of up to three steps show every case of rings of up to
+// `maxDepth` stages.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LPFA_ANALYSIS_SCHEDULE_H
+#define LPFA_ANALYSIS_SCHEDULE_H
+
+#include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace lpfa {
+
+/// One buffer of a channel, an accumulator or a scratch buffer.
+struct BufferId {
+  mlir::Operation *declaration;
+  unsigned index;
+
+  bool operator==(const BufferId &other) const {
+    return declaration == other.declaration && index == other.index;
+  }
+};
+
+/// The type of the buffer, and its place where it has one.
+BufferType getBufferType(BufferId buffer);
+PlaceAttr getPlace(BufferId buffer);
+llvm::StringRef getBufferName(mlir::Operation *declaration);
+
+/// A wait that a kernel may need.
+struct WaitEdge {
+  enum Kind {
+    /// The readers' release of a channel's slot before the next acquire of it.
+    Free,
+    /// A role's give of an accumulator before the other role's take.
+    Turn,
+    /// The readers' release of the channel's latest content before `op`, which
+    /// writes to memory that overlaps it.
+    Overlap
+  };
+  Kind kind;
+  /// The channel or accumulator.
+  mlir::Operation *declaration;
+  /// The op that waits: an acquire, a take, or the overlapping write.
+  mlir::Operation *op;
+
+  bool operator==(const WaitEdge &other) const {
+    return kind == other.kind && declaration == other.declaration &&
+           op == other.op;
+  }
+};
+
+/// The events of one execution.
+class Trace {
+public:
+  struct Access {
+    BufferId buffer;
+    /// The slot of a ring.
+    int64_t slot;
+    /// Which content: a channel's use, an accumulator's work tile, a scratch
+    /// buffer's write.
+    int64_t content;
+    bool isWrite;
+    unsigned node;
+    mlir::Operation *op;
+  };
+
+  /// Executes the roles of `kernel` with `steps[w]` steps for work tile w.
+  /// Fails with a diagnostic where puts and gets do not balance or the roles
+  /// hold what the analysis does not know.
+  static mlir::FailureOr<Trace> run(KernelOp kernel,
+                                    llvm::ArrayRef<int64_t> steps);
+
+  llvm::ArrayRef<Access> getAccesses() const { return accesses; }
+
+  /// The optional edges of this execution, with their events.
+  llvm::ArrayRef<std::pair<WaitEdge, std::pair<unsigned, unsigned>>>
+  getWaitEdges() const {
+    return waitEdges;
+  }
+
+  /// Adds the edges that a write by `guest` to memory of `host` may wait for.
+  void addOverlap(BufferId host, BufferId guest);
+
+  /// For each event the events that happen before it, given which optional
+  /// edges are there. Empty where the events are in a cycle: a deadlock.
+  using Closure = std::vector<std::vector<uint64_t>>;
+  Closure close(llvm::function_ref<bool(const WaitEdge &)> isPresent) const;
+
+  static bool isBefore(const Closure &closure, unsigned a, unsigned b) {
+    return closure[b][a / 64] >> (a % 64) & 1;
+  }
+
+private:
+  friend class Tracer;
+
+  std::vector<Access> accesses;
+  std::vector<std::pair<unsigned, unsigned>> edges;
+  std::vector<std::pair<WaitEdge, std::pair<unsigned, unsigned>>> waitEdges;
+  unsigned numNodes = 0;
+
+  /// For overlaps: where in program order a role's op wrote, the uses it had
+  /// put of each channel so far, and the release events of each use.
+  struct Write {
+    BufferId buffer;
+    mlir::Operation *op;
+    unsigned node;
+    llvm::MapVector<mlir::Operation *, int64_t> puts;
+  };
+  std::vector<Write> writes;
+  llvm::MapVector<mlir::Operation *, std::vector<std::vector<unsigned>>>
+      releases;
+};
+
+/// The executions that stand for all: up to three steps for each of three work
+/// tiles.
+mlir::FailureOr<std::vector<Trace>> runTraces(KernelOp kernel);
+
+/// Finds what a kernel's memory needs.
+class ScheduleAnalysis {
+public:
+  explicit ScheduleAnalysis(std::vector<Trace> traces)
+      : traces(std::move(traces)) {}
+
+  /// Lets contents of the two buffers share memory.
+  void addOverlap(BufferId a, BufferId b);
+
+  /// The fewest waits, found by dropping one after the other in order, that
+  /// keep every pair of conflicting accesses apart: contents of one slot, and
+  /// contents of overlapping buffers, do not meet in time. Nothing where no
+  /// wait can do that; then `conflict` names two accesses.
+  std::optional<std::vector<WaitEdge>> findWaits(
+      std::pair<mlir::Operation *, mlir::Operation *> *conflict = nullptr);
+
+  /// How many waits beyond `present` let the two buffers share memory: none
+  /// where the present ones suffice, nothing where no wait can do it.
+  std::optional<unsigned> countWaits(BufferId a, BufferId b,
+                                     llvm::ArrayRef<WaitEdge> present) const;
+
+private:
+  std::vector<Trace> traces;
+  std::vector<std::pair<BufferId, BufferId>> overlaps;
+};
+
+} // namespace lpfa
+
+#endif // LPFA_ANALYSIS_SCHEDULE_H

@@ -1,0 +1,691 @@
+//===- Schedule.cpp - What happens before what in a kernel ----------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lpfa/Analysis/Schedule.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace lpfa;
+
+BufferType lpfa::getBufferType(BufferId buffer) {
+  if (auto channel = dyn_cast<ChannelOp>(buffer.declaration))
+    return channel.getChannel().getType().getBuffers()[buffer.index];
+  return cast<BufferType>(buffer.declaration->getResult(0).getType());
+}
+
+PlaceAttr lpfa::getPlace(BufferId buffer) {
+  return TypeSwitch<Operation *, PlaceAttr>(buffer.declaration)
+      .Case([&](ChannelOp op) {
+        return op.getPlaces() ? cast<PlaceAttr>((*op.getPlaces())[buffer.index])
+                              : PlaceAttr();
+      })
+      .Case<AccumulatorOp, ScratchOp>(
+          [](auto op) { return op.getPlace().value_or(PlaceAttr()); })
+      .Default([](Operation *) { return PlaceAttr(); });
+}
+
+StringRef lpfa::getBufferName(Operation *declaration) {
+  return TypeSwitch<Operation *, StringRef>(declaration)
+      .Case<ChannelOp, AccumulatorOp, ScratchOp>(
+          [](auto op) { return op.getName(); })
+      .Default([](Operation *) { return StringRef(); });
+}
+
+//===----------------------------------------------------------------------===//
+// Tracer
+//===----------------------------------------------------------------------===//
+
+namespace lpfa {
+/// Executes the roles one after the other and records events. Which put a get
+/// waits for follows from use numbers alone, so the order of the roles does not
+/// matter.
+class Tracer {
+public:
+  Tracer(KernelOp kernel, ArrayRef<int64_t> steps)
+      : kernel(kernel), steps(steps) {}
+
+  LogicalResult run() {
+    for (RoleOp op : kernel.getBody().getOps<RoleOp>()) {
+      role = op;
+      last = lastTensor = std::nullopt;
+      async.clear();
+      cursors.clear();
+      workTile = 0;
+      if (failed(runBlock(op.getBody().front())))
+        return failure();
+      if (!held.empty()) {
+        held.begin()->second->emitError("is not followed by its lpfa.put or "
+                                        "lpfa.release in every execution");
+        return failure();
+      }
+    }
+    return connect();
+  }
+
+  Trace trace;
+
+private:
+  /// What a value of buffer type is in the current execution.
+  struct Bound {
+    BufferId buffer = {nullptr, 0};
+    int64_t slot = 0;
+    int64_t content = 0;
+  };
+
+  LogicalResult runBlock(Block &block) {
+    for (Operation &op : block)
+      if (failed(runOp(op)))
+        return failure();
+    return success();
+  }
+
+  std::optional<int64_t> getKnown(Value value) {
+    APInt constant;
+    if (matchPattern(value, m_ConstantInt(&constant)))
+      return constant.getSExtValue();
+    auto it = known.find(value);
+    return it == known.end() ? std::nullopt : std::optional(it->second);
+  }
+
+  LogicalResult runOp(Operation &op) {
+    return TypeSwitch<Operation *, LogicalResult>(&op)
+        .Case<ForWorkOp>([&](ForWorkOp op) { return runForWork(op); })
+        .Case<ForStepsOp>([&](ForStepsOp op) { return runForSteps(op); })
+        .Case<KeyRangeOp>([&](KeyRangeOp op) {
+          known[op.getFirst()] = 0;
+          known[op.getLast()] = steps[workTile];
+          return success();
+        })
+        .Case<scf::ForOp>([&](scf::ForOp op) { return runFor(op); })
+        .Case<scf::IfOp>([&](scf::IfOp op) { return runIf(op); })
+        .Case<arith::CmpIOp>([&](arith::CmpIOp op) {
+          std::optional<int64_t> a = getKnown(op.getLhs()),
+                                 b = getKnown(op.getRhs());
+          if (a && b)
+            known[op.getResult()] = arith::applyCmpPredicate(
+                op.getPredicate(), APInt(64, *a, true), APInt(64, *b, true));
+          else
+            known.erase(op.getResult());
+          return success();
+        })
+        .Case<AcquireOp, GetOp>([&](auto op) { return runBegin(op); })
+        .Case<PutOp, ReleaseOp>([&](auto op) { return runEnd(op); })
+        .Case<GiveOp>([&](GiveOp op) {
+          unsigned node = addSync();
+          turnEvents[op.getAccumulator().getDefiningOp()][role].gives.push_back(
+              node);
+          return success();
+        })
+        .Case<TakeOp>([&](TakeOp op) {
+          unsigned node = addNode();
+          turnEvents[op.getAccumulator().getDefiningOp()][role].takes.push_back(
+              {node, op});
+          return success();
+        })
+        .Case<SliceOp>([&](SliceOp op) {
+          Bound buffer = getBound(op.getBuffer());
+          bound[op.getResult()] = buffer;
+          return success();
+        })
+        .Case<ReadOp>([&](ReadOp op) {
+          addAccess(op.getBuffer(), false, addNode(), op);
+          return success();
+        })
+        .Case<WriteOp>([&](WriteOp op) {
+          addAccess(op.getBuffer(), true, addNode(), op);
+          return success();
+        })
+        .Case<RescaleBufferOp>([&](RescaleBufferOp op) {
+          unsigned node = addNode();
+          addAccess(op.getBuffer(), false, node, op);
+          addAccess(op.getBuffer(), true, node, op);
+          return success();
+        })
+        .Case<LoadAsyncOp>([&](LoadAsyncOp op) {
+          addAccess(op.getBuffer(), true, addAsync(), op);
+          return success();
+        })
+        .Case<StoreAsyncOp>([&](StoreAsyncOp op) {
+          addAccess(op.getBuffer(), false, addAsync(), op);
+          return success();
+        })
+        .Case<CopyScalesOp>([&](CopyScalesOp op) {
+          unsigned node = addTensor();
+          addAccess(op.getSource(), false, node, op);
+          if (auto scratch = op.getDestination().getDefiningOp<ScratchOp>())
+            ++scratchContents[scratch];
+          addAccess(op.getDestination(), true, node, op);
+          return success();
+        })
+        .Case<MmaOp>([&](MmaOp op) {
+          unsigned node = addTensor();
+          for (Value operand :
+               {op.getA(), op.getB(), op.getScalesA(), op.getScalesB()})
+            addAccess(cast<TypedValue<BufferType>>(operand), false, node, op);
+          addAccess(op.getD(), true, node, op);
+          return success();
+        })
+        .Default([&](Operation *op) -> LogicalResult {
+          bool touchesBuffers = llvm::any_of(
+              op->getOperandTypes(), llvm::IsaPred<BufferType, ChannelType>);
+          if (touchesBuffers)
+            return op->emitOpError("is outside the model of the schedule "
+                                   "analysis");
+          return success();
+        });
+  }
+
+  LogicalResult runForWork(ForWorkOp op) {
+    for (workTile = 0; workTile < int64_t(steps.size()); ++workTile)
+      if (failed(runBlock(op.getBody().front())))
+        return failure();
+    return success();
+  }
+
+  LogicalResult runForSteps(ForStepsOp op) {
+    // (work tile, step, steps of the work tile) of every step.
+    SmallVector<std::array<int64_t, 3>> sequence;
+    for (auto [w, count] : llvm::enumerate(steps))
+      for (int64_t n = 0; n < count; ++n)
+        sequence.push_back({int64_t(w), n, count});
+    int64_t maxShift = 0;
+    for (AtOp at : op.getBody().getOps<AtOp>())
+      maxShift = std::max<int64_t>(maxShift, at.getShift());
+    for (int64_t t = -maxShift; t < int64_t(sequence.size()); ++t) {
+      for (AtOp at : op.getBody().getOps<AtOp>()) {
+        int64_t position = t + at.getShift();
+        if (position < 0 || position >= int64_t(sequence.size()))
+          continue;
+        auto [w, n, count] = sequence[position];
+        workTile = w;
+        Block &body = at.getBody().front();
+        known[body.getArgument(0)] = n;
+        known[body.getArgument(1)] = n == 0;
+        known[body.getArgument(2)] = n == count - 1;
+        if (failed(runBlock(body)))
+          return failure();
+      }
+    }
+    return success();
+  }
+
+  LogicalResult runFor(scf::ForOp op) {
+    std::optional<int64_t> lower = getKnown(op.getLowerBound()),
+                           upper = getKnown(op.getUpperBound()),
+                           step = getKnown(op.getStep());
+    if (!lower || !upper || !step)
+      return op.emitOpError(
+          "has a trip count outside the model of the schedule "
+          "analysis");
+    for (int64_t n = *lower; n < *upper; n += *step) {
+      known[op.getInductionVar()] = n;
+      if (failed(runBlock(*op.getBody())))
+        return failure();
+    }
+    return success();
+  }
+
+  LogicalResult runIf(scf::IfOp op) {
+    // Accesses under a condition on data may happen: they count. Events of
+    // channels may not depend on data.
+    std::optional<int64_t> condition = getKnown(op.getCondition());
+    if (!condition) {
+      WalkResult result = op.walk([&](Operation *inner) -> WalkResult {
+        if (isa<AcquireOp, PutOp, GetOp, ReleaseOp, TakeOp, GiveOp>(inner))
+          return inner->emitOpError("may not depend on data");
+        return WalkResult::advance();
+      });
+      if (result.wasInterrupted())
+        return failure();
+    }
+    if ((!condition || *condition) && failed(runBlock(*op.thenBlock())))
+      return failure();
+    if (op.elseBlock() && (!condition || !*condition))
+      return runBlock(*op.elseBlock());
+    return success();
+  }
+
+  template <typename OpTy> LogicalResult runBegin(OpTy op) {
+    auto channel = op.getChannel().template getDefiningOp<ChannelOp>();
+    int64_t use = cursors[channel];
+    unsigned node = addNode();
+    if (isa<AcquireOp>(op)) {
+      if (!held.insert({channel, op}).second)
+        return op.emitOpError("acquires a channel that its role holds");
+      acquires.push_back({channel, op, use, node});
+    } else {
+      held.insert({channel, op});
+      gets.push_back({channel, op, use, node});
+    }
+    for (auto [index, result] : llvm::enumerate(op.getBuffers()))
+      bound[result] = Bound{
+          {channel, unsigned(index)}, use % int64_t(channel.getStages()), use};
+    return success();
+  }
+
+  template <typename OpTy> LogicalResult runEnd(OpTy op) {
+    auto channel = op.getChannel().template getDefiningOp<ChannelOp>();
+    if (!held.erase(channel))
+      return op.emitOpError("ends a slot that its role does not hold");
+    int64_t use = cursors[channel]++;
+    unsigned node = addSync();
+    if (isa<PutOp>(op)) {
+      puts[channel].push_back(node);
+      putCounts[channel] = use + 1;
+    } else {
+      auto &releases = trace.releases[channel];
+      if (int64_t(releases.size()) <= use)
+        releases.resize(use + 1);
+      releases[use].push_back(node);
+    }
+    return success();
+  }
+
+  Bound getBound(Value value) {
+    if (auto scratch = value.getDefiningOp<ScratchOp>())
+      return {{scratch, 0}, 0, scratchContents[scratch]};
+    if (auto accumulator = value.getDefiningOp<AccumulatorOp>())
+      return {{accumulator, 0}, 0, workTile};
+    return bound.lookup(value);
+  }
+
+  void addAccess(TypedValue<BufferType> value, bool isWrite, unsigned node,
+                 Operation *op) {
+    Bound what = getBound(value);
+    if (!what.buffer.declaration)
+      return;
+    trace.accesses.push_back(
+        {what.buffer, what.slot, what.content, isWrite, node, op});
+    if (isWrite)
+      trace.writes.push_back({what.buffer, op, issued, putCounts});
+  }
+
+  /// An event in the role's program order.
+  unsigned addNode() {
+    unsigned node = trace.numNodes++;
+    if (last)
+      trace.edges.push_back({*last, node});
+    last = issued = node;
+    return node;
+  }
+
+  /// The execution of an asynchronous op, after its issue.
+  unsigned addAsync() {
+    unsigned issue = addNode();
+    unsigned node = trace.numNodes++;
+    trace.edges.push_back({issue, node});
+    async.push_back(node);
+    return node;
+  }
+
+  unsigned addTensor() {
+    unsigned issue = addNode();
+    unsigned node = trace.numNodes++;
+    trace.edges.push_back({issue, node});
+    if (lastTensor)
+      trace.edges.push_back({*lastTensor, node});
+    lastTensor = node;
+    return node;
+  }
+
+  /// An arrival: after all that the role has issued. It is not in the role's
+  /// program order itself, for the role does not wait for it.
+  unsigned addSync() {
+    unsigned node = trace.numNodes++;
+    if (last)
+      trace.edges.push_back({*last, node});
+    if (lastTensor)
+      trace.edges.push_back({*lastTensor, node});
+    for (unsigned source : async)
+      trace.edges.push_back({source, node});
+    return node;
+  }
+
+  /// Edges between roles.
+  LogicalResult connect() {
+    for (auto &[channel, op, use, node] : gets) {
+      auto it = puts.find(channel);
+      if (it == puts.end() || use >= int64_t(it->second.size()))
+        return op->emitOpError("has no lpfa.put of its use ") << use;
+      trace.edges.push_back({it->second[use], node});
+    }
+    for (auto &[channel, events] : puts) {
+      auto &releases = trace.releases[channel];
+      for (int64_t use = 0; use < int64_t(events.size()); ++use)
+        if (use >= int64_t(releases.size()) || releases[use].empty())
+          return channel->emitOpError("use ") << use << " is never released";
+    }
+    for (auto &[channel, op, use, node] : acquires) {
+      int64_t stages = cast<ChannelOp>(channel).getStages();
+      if (use < stages)
+        continue;
+      for (unsigned release : trace.releases[channel][use - stages])
+        trace.waitEdges.push_back(
+            {WaitEdge{WaitEdge::Free, channel, op}, {release, node}});
+    }
+    for (auto &[accumulator, roles] : turnEvents) {
+      if (roles.size() != 2)
+        return accumulator->emitOpError("must be shared by two roles");
+      for (unsigned i : {0, 1}) {
+        auto &giver = (roles.begin() + i)->second;
+        auto &taker = (roles.begin() + (1 - i))->second;
+        if (giver.gives.size() != taker.takes.size())
+          return accumulator->emitOpError("is given ")
+                 << giver.gives.size() << " times and taken "
+                 << taker.takes.size() << " times";
+        for (auto [give, take] : llvm::zip(giver.gives, taker.takes))
+          trace.waitEdges.push_back(
+              {WaitEdge{WaitEdge::Turn, accumulator, take.second},
+               {give, take.first}});
+      }
+    }
+    return success();
+  }
+
+  KernelOp kernel;
+  ArrayRef<int64_t> steps;
+
+  // The current role.
+  RoleOp role;
+  int64_t workTile = 0;
+  std::optional<unsigned> last, lastTensor;
+  unsigned issued = 0;
+  std::vector<unsigned> async;
+  llvm::MapVector<Operation *, int64_t> cursors;
+  llvm::MapVector<Operation *, Operation *> held;
+  llvm::MapVector<Operation *, int64_t> putCounts;
+
+  DenseMap<Value, int64_t> known;
+  DenseMap<Value, Bound> bound;
+  DenseMap<Operation *, int64_t> scratchContents;
+
+  struct Begin {
+    Operation *channel;
+    Operation *op;
+    int64_t use;
+    unsigned node;
+  };
+  std::vector<Begin> acquires, gets;
+  llvm::MapVector<Operation *, std::vector<unsigned>> puts;
+  struct Turns {
+    std::vector<unsigned> gives;
+    std::vector<std::pair<unsigned, Operation *>> takes;
+  };
+  llvm::MapVector<Operation *, llvm::MapVector<Operation *, Turns>> turnEvents;
+};
+} // namespace lpfa
+
+FailureOr<Trace> Trace::run(KernelOp kernel, ArrayRef<int64_t> steps) {
+  Tracer tracer(kernel, steps);
+  if (failed(tracer.run()))
+    return failure();
+  return std::move(tracer.trace);
+}
+
+FailureOr<std::vector<Trace>> lpfa::runTraces(KernelOp kernel) {
+  std::vector<Trace> traces;
+  for (ArrayRef<int64_t> steps : {ArrayRef<int64_t>{3, 3, 3},
+                                  {1, 1, 1},
+                                  {0, 0, 0},
+                                  {2, 1, 3},
+                                  {1, 0, 2},
+                                  {0, 3, 1},
+                                  {3, 0, 0},
+                                  {0, 1, 0},
+                                  {1, 2, 1}}) {
+    FailureOr<Trace> trace = Trace::run(kernel, steps);
+    if (failed(trace))
+      return failure();
+    traces.push_back(std::move(*trace));
+  }
+  return traces;
+}
+
+void Trace::addOverlap(BufferId host, BufferId guest) {
+  auto it = releases.find(host.declaration);
+  if (it == releases.end())
+    return;
+  for (const Write &write : writes) {
+    if (!(write.buffer == guest))
+      continue;
+    auto count = write.puts.find(host.declaration);
+    if (count == write.puts.end() || count->second == 0)
+      continue;
+    for (unsigned release : it->second[count->second - 1])
+      waitEdges.push_back(
+          {WaitEdge{WaitEdge::Overlap, host.declaration, write.op},
+           {release, write.node}});
+  }
+}
+
+Trace::Closure
+Trace::close(function_ref<bool(const WaitEdge &)> isPresent) const {
+  std::vector<std::vector<unsigned>> successors(numNodes);
+  std::vector<unsigned> missing(numNodes, 0);
+  auto add = [&](std::pair<unsigned, unsigned> edge) {
+    successors[edge.first].push_back(edge.second);
+    ++missing[edge.second];
+  };
+  for (const auto &edge : edges)
+    add(edge);
+  for (const auto &[wait, edge] : waitEdges)
+    if (isPresent(wait))
+      add(edge);
+
+  Closure closure(numNodes, std::vector<uint64_t>((numNodes + 63) / 64, 0));
+  std::vector<unsigned> ready;
+  for (unsigned node = 0; node < numNodes; ++node)
+    if (!missing[node])
+      ready.push_back(node);
+  unsigned visited = 0;
+  while (!ready.empty()) {
+    unsigned node = ready.back();
+    ready.pop_back();
+    ++visited;
+    for (unsigned next : successors[node]) {
+      for (size_t word = 0; word < closure[node].size(); ++word)
+        closure[next][word] |= closure[node][word];
+      closure[next][node / 64] |= uint64_t(1) << (node % 64);
+      if (!--missing[next])
+        ready.push_back(next);
+    }
+  }
+  if (visited != numNodes)
+    closure.clear();
+  return closure;
+}
+
+//===----------------------------------------------------------------------===//
+// ScheduleAnalysis
+//===----------------------------------------------------------------------===//
+
+void ScheduleAnalysis::addOverlap(BufferId a, BufferId b) {
+  overlaps.push_back({a, b});
+  for (Trace &trace : traces) {
+    trace.addOverlap(a, b);
+    trace.addOverlap(b, a);
+  }
+}
+
+namespace {
+using Access = Trace::Access;
+
+/// What must hold of one execution: `first` before `second`.
+struct Requirement {
+  const Access *first, *second;
+};
+} // namespace
+
+/// Whether two accesses must be ordered: of different contents of one slot or
+/// of overlapping memory, or of the two turns of an accumulator.
+static bool isConflict(const Access &a, const Access &b) {
+  if (!a.isWrite && !b.isWrite)
+    return false;
+  if (!(a.buffer == b.buffer))
+    return true;
+  if (a.node == b.node || a.slot != b.slot)
+    return false;
+  return a.content != b.content || isa<AccumulatorOp>(a.buffer.declaration);
+}
+
+/// The pairs that must stay ordered as `closure` orders them. Fails where it
+/// does not order one, or where a write falls between the write and a read of
+/// another content. `pairs` are the buffers to look at, each one with itself or
+/// with one that it overlaps.
+static std::optional<std::vector<Requirement>>
+collectRequirements(const Trace &trace, const Trace::Closure &closure,
+                    ArrayRef<std::pair<BufferId, BufferId>> pairs,
+                    std::pair<Operation *, Operation *> *conflict) {
+  std::vector<Requirement> requirements;
+  auto fail = [&](const Access &a, const Access &b) {
+    if (conflict)
+      *conflict = {a.op, b.op};
+    return std::nullopt;
+  };
+  auto select = [&](BufferId buffer) {
+    std::vector<const Access *> selected;
+    for (const Access &access : trace.getAccesses())
+      if (access.buffer == buffer)
+        selected.push_back(&access);
+    return selected;
+  };
+  for (const auto &[first, second] : pairs) {
+    std::vector<const Access *> as = select(first), bs = select(second);
+    for (auto [i, a] : llvm::enumerate(as)) {
+      for (const Access *b :
+           ArrayRef(bs).drop_front(first == second ? i + 1 : 0)) {
+        if (!isConflict(*a, *b))
+          continue;
+        if (Trace::isBefore(closure, a->node, b->node))
+          requirements.push_back({a, b});
+        else if (Trace::isBefore(closure, b->node, a->node))
+          requirements.push_back({b, a});
+        else
+          return fail(*a, *b);
+      }
+    }
+  }
+  // A content must survive from its first write to its last read: all accesses
+  // of another content come before or all come after.
+  struct Key {
+    BufferId a;
+    int64_t contentA;
+    BufferId b;
+    int64_t contentB;
+    bool operator<(const Key &other) const {
+      return std::make_tuple(a.declaration, a.index, contentA, b.declaration,
+                             b.index, contentB) <
+             std::make_tuple(other.a.declaration, other.a.index, other.contentA,
+                             other.b.declaration, other.b.index,
+                             other.contentB);
+    }
+  };
+  std::map<Key, const Requirement *> orders;
+  for (const Requirement &requirement : requirements) {
+    const Access &a = *requirement.first, &b = *requirement.second;
+    if (a.buffer == b.buffer && a.content == b.content)
+      continue;
+    orders.try_emplace(Key{a.buffer, a.content, b.buffer, b.content},
+                       &requirement);
+    if (orders.count(Key{b.buffer, b.content, a.buffer, a.content}))
+      return fail(a, b);
+  }
+  return requirements;
+}
+
+/// Every buffer with itself, and the pairs that overlap.
+static std::vector<std::pair<BufferId, BufferId>>
+getPairs(ArrayRef<Trace> traces,
+         ArrayRef<std::pair<BufferId, BufferId>> overlaps) {
+  std::vector<std::pair<BufferId, BufferId>> pairs;
+  for (const Trace &trace : traces)
+    for (const Access &access : trace.getAccesses())
+      if (llvm::none_of(pairs, [&](const auto &pair) {
+            return pair.first == access.buffer;
+          }))
+        pairs.push_back({access.buffer, access.buffer});
+  llvm::append_range(pairs, overlaps);
+  return pairs;
+}
+
+std::optional<std::vector<WaitEdge>>
+ScheduleAnalysis::findWaits(std::pair<Operation *, Operation *> *conflict) {
+  // Start with every wait there could be, in the order of the executions.
+  std::vector<WaitEdge> waits;
+  for (const Trace &trace : traces)
+    for (const auto &[wait, edge] : trace.getWaitEdges())
+      if (!llvm::is_contained(waits, wait))
+        waits.push_back(wait);
+  auto isKept = [&](const WaitEdge &wait) {
+    return llvm::is_contained(waits, wait);
+  };
+  std::vector<std::pair<BufferId, BufferId>> pairs = getPairs(traces, overlaps);
+  std::vector<std::vector<Requirement>> requirements;
+  for (const Trace &trace : traces) {
+    Trace::Closure closure = trace.close(isKept);
+    if (closure.empty()) {
+      if (conflict)
+        *conflict = {nullptr, nullptr};
+      return std::nullopt;
+    }
+    auto collected = collectRequirements(trace, closure, pairs, conflict);
+    if (!collected)
+      return std::nullopt;
+    requirements.push_back(std::move(*collected));
+  }
+
+  // Drop what the others imply, overlaps first: they are the ones that stall.
+  std::vector<WaitEdge> order = waits;
+  llvm::stable_sort(order, [](const WaitEdge &a, const WaitEdge &b) {
+    return a.kind > b.kind;
+  });
+  for (const WaitEdge &candidate : order) {
+    std::vector<WaitEdge> all = waits;
+    llvm::erase(waits, candidate);
+    bool implied = true;
+    for (auto [trace, needs] : llvm::zip(traces, requirements)) {
+      Trace::Closure closure = trace.close(isKept);
+      implied = llvm::all_of(needs, [&](const Requirement &need) {
+        return Trace::isBefore(closure, need.first->node, need.second->node);
+      });
+      if (!implied)
+        break;
+    }
+    if (!implied)
+      waits = std::move(all);
+  }
+  return waits;
+}
+
+std::optional<unsigned>
+ScheduleAnalysis::countWaits(BufferId a, BufferId b,
+                             ArrayRef<WaitEdge> present) const {
+  std::pair<BufferId, BufferId> pair = {a, b};
+  for (bool withOverlapWaits : {false, true}) {
+    std::vector<WaitEdge> added;
+    bool isOrdered = llvm::all_of(traces, [&](const Trace &base) {
+      Trace trace = base;
+      trace.addOverlap(a, b);
+      trace.addOverlap(b, a);
+      Trace::Closure closure = trace.close([&](const WaitEdge &wait) {
+        if (wait.kind != WaitEdge::Overlap)
+          return llvm::is_contained(present, wait);
+        if (withOverlapWaits && !llvm::is_contained(added, wait))
+          added.push_back(wait);
+        return withOverlapWaits;
+      });
+      return !closure.empty() &&
+             collectRequirements(trace, closure, pair, nullptr).has_value();
+    });
+    if (isOrdered)
+      return added.size();
+  }
+  return std::nullopt;
+}

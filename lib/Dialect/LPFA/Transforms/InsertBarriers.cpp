@@ -1,0 +1,424 @@
+//===- InsertBarriers.cpp - Barriers for channels and overlaps ------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lpfa/Analysis/Schedule.h"
+#include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
+#include "lpfa/Dialect/LPFA/Transforms/Passes.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace lpfa {
+#define GEN_PASS_DEF_INSERTBARRIERS
+#include "lpfa/Dialect/LPFA/Transforms/Passes.h.inc"
+} // namespace lpfa
+
+using namespace mlir;
+using namespace lpfa;
+
+//===----------------------------------------------------------------------===//
+// What roles do to buffers
+//===----------------------------------------------------------------------===//
+
+/// The ops of `role` that touch slots of `channel` that `Begin` opens.
+template <typename Begin>
+static SmallVector<Operation *> getSlotUsers(RoleOp role, ChannelOp channel) {
+  SmallVector<Operation *> users;
+  for (Operation *user : channel.getChannel().getUsers())
+    if (auto begin = dyn_cast<Begin>(user); begin && role->isAncestor(begin))
+      for (Value buffer : begin.getBuffers())
+        llvm::append_range(users, buffer.getUsers());
+  return users;
+}
+
+static bool isTensorCore(Operation *op) { return isa<MmaOp, CopyScalesOp>(op); }
+
+static bool isInTensorMemory(Value buffer) {
+  auto type = dyn_cast<BufferType>(buffer.getType());
+  return type && type.getSpace() == MemorySpace::Tensor;
+}
+
+/// Whether threads of the role itself read or write tensor memory.
+static bool touchesTensorMemory(RoleOp role) {
+  return role
+      ->walk([](Operation *op) {
+        return isTensorCore(op) ||
+                       (isa<ReadOp, WriteOp, RescaleBufferOp>(op) &&
+                        llvm::any_of(op->getOperands(), isInTensorMemory))
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+namespace {
+/// How a role ends its part of a slot or a turn.
+enum class Arrival { Threads, Commit, Bytes };
+
+/// What a cursor counts: the slots of a channel, or an accumulator's turns.
+enum class Counts { Slots, Takes, Gives };
+
+/// The barriers of one channel, and of one direction of an accumulator.
+struct Barriers {
+  Value full, free;
+};
+
+struct InsertBarriers : public lpfa::impl::InsertBarriersBase<InsertBarriers> {
+  using InsertBarriersBase::InsertBarriersBase;
+  void runOnOperation() override;
+
+private:
+  LogicalResult findWaits(KernelOp kernel);
+  void declareBarriers(KernelOp kernel);
+  void rewriteRole(RoleOp role);
+  void rewriteBegin(RoleOp role, Operation *op, ChannelOp channel);
+  void rewriteEnd(RoleOp role, Operation *op, ChannelOp channel);
+  void rewriteTurn(RoleOp role, Operation *op);
+
+  /// Whether the wait was found to be necessary.
+  bool isNeeded(WaitEdge::Kind kind, Operation *declaration, Operation *op) {
+    return llvm::is_contained(waits, WaitEdge{kind, declaration, op});
+  }
+  bool needsFree(Operation *channel) {
+    return llvm::any_of(waits, [&](const WaitEdge &wait) {
+      return wait.declaration == channel && wait.kind != WaitEdge::Turn;
+    });
+  }
+
+  Arrival getPutArrival(RoleOp role, ChannelOp channel);
+  Arrival getReleaseArrival(RoleOp role, ChannelOp channel);
+  int64_t getCount(RoleOp role, Arrival arrival) {
+    return arrival == Arrival::Threads ? role.getThreads() : 1;
+  }
+
+  /// The role's cursor for a channel or accumulator, made at its start.
+  Value getCursor(RoleOp role, Operation *declaration,
+                  Counts counts = Counts::Slots);
+  void emitWait(OpBuilder &builder, RoleOp role, Value barrier, Value cursor,
+                int64_t back);
+  void emitArrive(OpBuilder &builder, RoleOp role, Arrival arrival,
+                  Value barrier, Value cursor);
+
+  std::vector<WaitEdge> waits;
+  llvm::MapVector<Operation *, Barriers> channelBarriers;
+  /// By accumulator and the role that waits.
+  llvm::MapVector<std::pair<Operation *, Operation *>, Value> turnBarriers;
+  /// By role, channel or accumulator, and purpose.
+  DenseMap<std::tuple<Operation *, Operation *, unsigned>, Value> cursors;
+};
+} // namespace
+
+Arrival InsertBarriers::getPutArrival(RoleOp role, ChannelOp channel) {
+  SmallVector<Operation *> users = getSlotUsers<AcquireOp>(role, channel);
+  if (llvm::any_of(users, isTensorCore))
+    return Arrival::Commit;
+  return llvm::any_of(users, llvm::IsaPred<LoadAsyncOp>) ? Arrival::Bytes
+                                                         : Arrival::Threads;
+}
+
+Arrival InsertBarriers::getReleaseArrival(RoleOp role, ChannelOp channel) {
+  SmallVector<Operation *> users = getSlotUsers<GetOp>(role, channel);
+  return llvm::any_of(users, isTensorCore) ? Arrival::Commit : Arrival::Threads;
+}
+
+//===----------------------------------------------------------------------===//
+// Analysis
+//===----------------------------------------------------------------------===//
+
+/// All buffers of channels, accumulators and scratch.
+static std::vector<BufferId> getBuffers(KernelOp kernel) {
+  std::vector<BufferId> buffers;
+  for (Operation &op : kernel.getBody().front()) {
+    if (auto channel = dyn_cast<ChannelOp>(op))
+      for (unsigned i = 0; i < channel.getPlaces()->size(); ++i)
+        buffers.push_back({&op, i});
+    else if (isa<AccumulatorOp, ScratchOp>(op))
+      buffers.push_back({&op, 0});
+  }
+  return buffers;
+}
+
+static bool overlap(BufferId a, BufferId b) {
+  PlaceAttr placeA = getPlace(a), placeB = getPlace(b);
+  auto getEnd = [](BufferId buffer, PlaceAttr place) {
+    auto channel = dyn_cast<ChannelOp>(buffer.declaration);
+    return place.getOffset() +
+           place.getSize() * (channel ? int64_t(channel.getStages()) : 1);
+  };
+  return placeA.getSpace() == placeB.getSpace() &&
+         placeA.getOffset() < getEnd(b, placeB) &&
+         placeB.getOffset() < getEnd(a, placeA);
+}
+
+LogicalResult InsertBarriers::findWaits(KernelOp kernel) {
+  FailureOr<std::vector<Trace>> traces = runTraces(kernel);
+  if (failed(traces))
+    return failure();
+  ScheduleAnalysis analysis(std::move(*traces));
+  std::vector<BufferId> buffers = getBuffers(kernel);
+  for (auto [i, a] : llvm::enumerate(buffers))
+    for (BufferId b : ArrayRef(buffers).drop_front(i + 1))
+      if (overlap(a, b))
+        analysis.addOverlap(a, b);
+  std::pair<Operation *, Operation *> conflict;
+  std::optional<std::vector<WaitEdge>> found = analysis.findWaits(&conflict);
+  if (!found) {
+    if (!conflict.first)
+      return kernel.emitOpError("deadlocks: its roles wait for each other");
+    InFlightDiagnostic diagnostic =
+        conflict.first->emitOpError("meets another access to the same memory, "
+                                    "and no wait can keep them apart");
+    diagnostic.attachNote(conflict.second->getLoc()) << "the other access";
+    return diagnostic;
+  }
+  waits = std::move(*found);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers
+//===----------------------------------------------------------------------===//
+
+void InsertBarriers::declareBarriers(KernelOp kernel) {
+  Operation *firstRole = *kernel.getBody().getOps<RoleOp>().begin();
+  OpBuilder builder(firstRole);
+  auto declare = [&](Operation *op, StringRef suffix, int64_t stages,
+                     int64_t arrivals, const Twine &guards) -> Value {
+    ++barriers;
+    return BarrierOp::create(builder, op->getLoc(),
+                             BarrierType::get(&getContext()),
+                             (getBufferName(op) + "." + suffix).str(), stages,
+                             arrivals, builder.getStringAttr(guards));
+  };
+  for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>()) {
+    int64_t putCount = 0, freeCount = 0;
+    for (RoleOp role : kernel.getBody().getOps<RoleOp>()) {
+      bool puts = false, releases = false;
+      for (Operation *user : channel.getChannel().getUsers()) {
+        puts |= isa<PutOp>(user) && role->isAncestor(user);
+        releases |= isa<ReleaseOp>(user) && role->isAncestor(user);
+      }
+      if (puts)
+        putCount += getCount(role, getPutArrival(role, channel));
+      if (releases)
+        freeCount += getCount(role, getReleaseArrival(role, channel));
+    }
+    Barriers &made = channelBarriers[channel];
+    made.full = declare(channel, "full", channel.getStages(), putCount,
+                        "content of " + channel.getName() + " is there");
+    if (needsFree(channel))
+      made.free = declare(channel, "free", channel.getStages(), freeCount,
+                          "content of " + channel.getName() + " has been read");
+  }
+  for (AccumulatorOp accumulator : kernel.getBody().getOps<AccumulatorOp>()) {
+    for (Operation *user : accumulator.getBuffer().getUsers()) {
+      auto take = dyn_cast<TakeOp>(user);
+      if (!take || !isNeeded(WaitEdge::Turn, accumulator, take))
+        continue;
+      auto taker = take->getParentOfType<RoleOp>();
+      Value &barrier = turnBarriers[{accumulator, taker}];
+      if (barrier)
+        continue;
+      for (Operation *other : accumulator.getBuffer().getUsers()) {
+        auto giver = other->getParentOfType<RoleOp>();
+        if (!isa<GiveOp>(other) || giver == taker)
+          continue;
+        bool commits =
+            giver->walk([](MmaOp) { return WalkResult::interrupt(); })
+                .wasInterrupted();
+        barrier = declare(
+            accumulator, ("for." + taker.getName()).str(), 1,
+            getCount(giver, commits ? Arrival::Commit : Arrival::Threads),
+            accumulator.getName() + " belongs to " + taker.getName());
+        break;
+      }
+    }
+  }
+}
+
+Value InsertBarriers::getCursor(RoleOp role, Operation *declaration,
+                                Counts counts) {
+  Value &cursor = cursors[{role, declaration, unsigned(counts)}];
+  if (!cursor) {
+    OpBuilder builder(&getContext());
+    builder.setInsertionPointToStart(&role.getBody().front());
+    auto channel = dyn_cast<ChannelOp>(declaration);
+    cursor = CursorOp::create(builder, declaration->getLoc(),
+                              CursorType::get(&getContext()),
+                              channel ? channel.getStages() : 1);
+  }
+  return cursor;
+}
+
+void InsertBarriers::emitWait(OpBuilder &builder, RoleOp role, Value barrier,
+                              Value cursor, int64_t back) {
+  ++insertedWaits;
+  Location loc = barrier.getLoc();
+  WaitOp::create(builder, loc, barrier, cursor,
+                 builder.getI64IntegerAttr(back));
+  if (touchesTensorMemory(role))
+    FenceOp::create(builder, loc, FenceKind::AfterThreadSync);
+}
+
+void InsertBarriers::emitArrive(OpBuilder &builder, RoleOp role,
+                                Arrival arrival, Value barrier, Value cursor) {
+  Location loc = barrier.getLoc();
+  if (arrival == Arrival::Commit) {
+    CommitOp::create(builder, loc, barrier, cursor);
+    return;
+  }
+  if (touchesTensorMemory(role))
+    FenceOp::create(builder, loc, FenceKind::BeforeThreadSync);
+  ArriveOp::create(builder, loc, barrier, cursor);
+}
+
+void InsertBarriers::rewriteBegin(RoleOp role, Operation *op,
+                                  ChannelOp channel) {
+  OpBuilder builder(op);
+  Value cursor = getCursor(role, channel);
+  const Barriers &made = channelBarriers[channel];
+  if (isa<GetOp>(op)) {
+    emitWait(builder, role, made.full, cursor, 0);
+  } else {
+    if (isNeeded(WaitEdge::Free, channel, op))
+      emitWait(builder, role, made.free, cursor, channel.getStages());
+    if (getPutArrival(role, channel) == Arrival::Bytes) {
+      int64_t bytes = 0;
+      for (BufferType buffer : channel.getChannel().getType().getBuffers())
+        bytes += buffer.getSize();
+      ExpectBytesOp::create(builder, op->getLoc(), made.full, cursor, bytes);
+    }
+  }
+  auto slot = SlotAtOp::create(builder, op->getLoc(), op->getResultTypes(),
+                               channel.getChannel(), cursor);
+  for (Operation *user : llvm::to_vector(op->getUsers()))
+    if (auto load = dyn_cast<LoadAsyncOp>(user)) {
+      load.getBarrierMutable().assign(made.full);
+      load.getCursorMutable().assign(cursor);
+    }
+  op->replaceAllUsesWith(slot);
+  op->erase();
+}
+
+void InsertBarriers::rewriteEnd(RoleOp role, Operation *op, ChannelOp channel) {
+  OpBuilder builder(op);
+  Location loc = op->getLoc();
+  Value cursor = getCursor(role, channel);
+  const Barriers &made = channelBarriers[channel];
+  SmallVector<Operation *> users;
+  auto collect = [&](Operation *slot) {
+    for (Value buffer : slot->getResults())
+      llvm::append_range(users, buffer.getUsers());
+  };
+  role->walk([&](SlotAtOp slot) {
+    if (slot.getChannel() == channel.getChannel())
+      collect(slot);
+  });
+  if (isa<PutOp>(op)) {
+    // What threads wrote is there for the engines that read it.
+    bool toTensor = false, toShared = false;
+    for (Operation *user : users)
+      if (auto write = dyn_cast<WriteOp>(user))
+        (isInTensorMemory(write.getBuffer()) ? toTensor : toShared) = true;
+    bool isReadByEngine =
+        llvm::any_of(channel.getChannel().getUsers(), [&](Operation *user) {
+          if (!isa<GetOp, SlotAtOp>(user) || role->isAncestor(user))
+            return false;
+          return llvm::any_of(user->getUsers(),
+                              llvm::IsaPred<CopyScalesOp, MmaOp, StoreAsyncOp>);
+        });
+    if (toTensor)
+      FenceOp::create(builder, loc, FenceKind::TensorStores);
+    if (toShared && isReadByEngine)
+      FenceOp::create(builder, loc, FenceKind::ProxyAsync);
+    Arrival arrival = llvm::any_of(users, isTensorCore) ? Arrival::Commit
+                      : llvm::any_of(users, llvm::IsaPred<LoadAsyncOp>)
+                          ? Arrival::Bytes
+                          : Arrival::Threads;
+    if (arrival != Arrival::Bytes)
+      emitArrive(builder, role, arrival, made.full, cursor);
+  } else {
+    if (llvm::any_of(users, llvm::IsaPred<StoreAsyncOp>))
+      StoreWaitOp::create(builder, loc, /*complete=*/false);
+    if (made.free)
+      emitArrive(builder, role,
+                 llvm::any_of(users, isTensorCore) ? Arrival::Commit
+                                                   : Arrival::Threads,
+                 made.free, cursor);
+  }
+  AdvanceOp::create(builder, loc, cursor);
+  op->erase();
+}
+
+void InsertBarriers::rewriteTurn(RoleOp role, Operation *op) {
+  OpBuilder builder(op);
+  Operation *accumulator = op->getOperand(0).getDefiningOp();
+  if (isa<TakeOp>(op)) {
+    if (Value barrier = turnBarriers.lookup({accumulator, role})) {
+      Value cursor = getCursor(role, accumulator, Counts::Takes);
+      emitWait(builder, role, barrier, cursor, 0);
+      AdvanceOp::create(builder, op->getLoc(), cursor);
+    }
+  } else {
+    for (auto &[key, barrier] : turnBarriers) {
+      if (key.first != accumulator || key.second == role)
+        continue;
+      bool commits = role->walk([](MmaOp) { return WalkResult::interrupt(); })
+                         .wasInterrupted();
+      Value cursor = getCursor(role, accumulator, Counts::Gives);
+      emitArrive(builder, role, commits ? Arrival::Commit : Arrival::Threads,
+                 barrier, cursor);
+      AdvanceOp::create(builder, op->getLoc(), cursor);
+    }
+  }
+  op->erase();
+}
+
+void InsertBarriers::rewriteRole(RoleOp role) {
+  // Overlap waits first, while their ops and cursors are as analyzed. The
+  // channel's cursor of the writing role is one past the use that it put last.
+  for (const WaitEdge &wait : waits) {
+    if (wait.kind != WaitEdge::Overlap || !role->isAncestor(wait.op))
+      continue;
+    auto channel = cast<ChannelOp>(wait.declaration);
+    OpBuilder builder(wait.op);
+    ++overlapWaits;
+    emitWait(builder, role, channelBarriers[channel].free,
+             getCursor(role, channel), channel.getStages());
+  }
+  SmallVector<Operation *> ops;
+  role->walk([&](Operation *op) {
+    if (isa<AcquireOp, GetOp, PutOp, ReleaseOp, TakeOp, GiveOp>(op))
+      ops.push_back(op);
+  });
+  for (Operation *op : ops) {
+    if (isa<TakeOp, GiveOp>(op)) {
+      rewriteTurn(role, op);
+      continue;
+    }
+    auto channel = op->getOperand(0).getDefiningOp<ChannelOp>();
+    if (isa<AcquireOp, GetOp>(op))
+      rewriteBegin(role, op, channel);
+    else
+      rewriteEnd(role, op, channel);
+  }
+}
+
+void InsertBarriers::runOnOperation() {
+  KernelOp kernel = getOperation();
+  if (kernel.getStage() != Stage::Placed)
+    return;
+  waits.clear();
+  channelBarriers.clear();
+  turnBarriers.clear();
+  cursors.clear();
+  if (failed(findWaits(kernel)))
+    return signalPassFailure();
+  declareBarriers(kernel);
+  for (RoleOp role : kernel.getBody().getOps<RoleOp>())
+    rewriteRole(role);
+  kernel.setStage(Stage::Synchronized);
+}
