@@ -422,7 +422,9 @@ Error TensorMap::forEachRun(llvm::ArrayRef<int32_t> coordinates,
   // Elements that 16 bytes (8 if halves are swapped) of shared memory hold.
   unsigned pieceBytes = swizzle == TensorMapSwizzle::B128Atom32BFlip8B ? 8 : 16;
   unsigned pieceElements = pieceBytes * 8 / sharedBits;
-  unsigned rowBytes = static_cast<unsigned>(innerBytes(*this));
+  // A swizzle spreads each row of the box over its whole span.
+  auto rowPitch = static_cast<uint32_t>(
+      std::max<uint64_t>(innerBytes(*this), swizzleSpan(swizzle)));
 
   auto visitRow = [&](uint64_t rowAddress, bool rowInBounds,
                       uint32_t imageOffset) {
@@ -451,7 +453,7 @@ Error TensorMap::forEachRun(llvm::ArrayRef<int32_t> coordinates,
   };
 
   std::array<uint32_t, maxRank> position{};
-  for (uint32_t imageOffset = 0;; imageOffset += rowBytes) {
+  for (uint32_t imageOffset = 0;; imageOffset += rowPitch) {
     uint64_t rowAddress = globalAddress;
     bool rowInBounds = true;
     for (unsigned i = 1; i < rank; ++i) {

@@ -1,0 +1,504 @@
+//===- Barriers.cpp - Barriers, fences and register budgets ---------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// PTX ISA 9.7.13.1 (bar), 9.7.13.2 (bar.warp.sync), 9.7.13.3 (barrier.cluster),
+// 9.7.13.4 (fence), 9.7.13.15 (mbarrier), 9.7.19.5 (setmaxnreg).
+//
+//===----------------------------------------------------------------------===//
+
+#include "Decoder.h"
+#include "Machine.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace lpfa::sim;
+using llvm::StringRef;
+using llvm::Twine;
+
+namespace {
+
+Status nothing(Warp &, const Instruction &, LaneMask) { return Status::Next; }
+
+//===----------------------------------------------------------------------===//
+// bar and barrier
+//===----------------------------------------------------------------------===//
+
+enum BarMode { BarSync, BarArrive, BarPopc, BarAnd, BarOr };
+
+/// Operands: result, id, count, predicate. flags: aligned.
+Status bar(Warp &w, const Instruction &i, LaneMask mask) {
+  Fragment &f = w.fragment();
+  if (f.wait.kind == Wait::Kind::NamedBarrier) {
+    if (!w.cluster.waitIsOver(f.wait, w)) {
+      f.blockedAt = w.cluster.events;
+      return Status::Blocked;
+    }
+    const NamedBarrier &b = w.cta.barriers[f.wait.object];
+    if (i.selector == BarPopc)
+      for (unsigned l = 0; l != warpSize; ++l) {
+        if ((mask >> l) & 1)
+          w.setLane(i[0], l, b.resultPopulation);
+      }
+    else if (i.selector > BarPopc)
+      w.setPredicate(i[0],
+                     (i.selector == BarAnd ? b.resultAll : b.resultAny)
+                         ? allLanes
+                         : 0,
+                     mask);
+    w.setUndefined(i[0], mask, false);
+    return Status::Next;
+  }
+  if (i.flags)
+    switch (w.gather(allLanes, /*samePc=*/true)) {
+    case Warp::Gather::Wait:
+      return Status::Blocked;
+    case Warp::Gather::Fault:
+      return Status::Stop;
+    case Warp::Gather::Ready:
+      break;
+    }
+  unsigned lane = llvm::countr_zero(mask);
+  if (w.checkDefined(i[1], mask, "the barrier's number") ||
+      (i[2] && w.checkDefined(i[2], mask, "the thread count")))
+    return Status::Stop;
+  uint64_t id = w.lane(i[1], lane);
+  uint32_t count = i[2] ? w.lane(i[2], lane) : 0;
+  if (id >= w.cta.barriers.size())
+    return w.fault("barrier", "barrier " + Twine(id) + " does not exist");
+  bool checks = w.context.options.checks.barriers;
+  if (i[2] && (count == 0 || count % warpSize))
+    return w.fault("barrier", "thread count " + Twine(count) +
+                                  " is no multiple of the warp size");
+  NamedBarrier &b = w.cta.barriers[id];
+  if (b.arrived && b.expected != count && checks &&
+      w.complain("barrier", "barrier " + Twine(id) + " is used with " +
+                                Twine(count) + " threads while others use " +
+                                Twine(b.expected)))
+    return Status::Stop;
+  b.expected = count;
+  LaneMask here = w.fragment().mask;
+  b.arrived += count && here == w.live ? warpSize : llvm::popcount(here);
+  if (count && b.arrived > count)
+    return w.fault("barrier", "more than " + Twine(count) +
+                                  " threads come to barrier " + Twine(id));
+  if (i.selector >= BarPopc) {
+    LaneMask p = w.predicate(i[3]) & mask;
+    b.population += llvm::popcount(p);
+    b.all &= p == mask;
+    b.any |= p != 0;
+  }
+  Wait wait;
+  wait.kind = Wait::Kind::NamedBarrier;
+  wait.object = id;
+  wait.value = b.generation;
+  w.cta.checkNamedBarrier(id);
+  if (i.selector == BarArrive)
+    return Status::Next;
+  w.fragment().wait = wait;
+  return bar(w, i, mask);
+}
+
+Status warpBarrier(Warp &w, const Instruction &i, LaneMask mask) {
+  LaneMask members = w.lane(i[0], llvm::countr_zero(mask));
+  switch (w.gather(members, /*samePc=*/false)) {
+  case Warp::Gather::Wait:
+    return Status::Blocked;
+  case Warp::Gather::Fault:
+    return Status::Stop;
+  case Warp::Gather::Ready:
+    return Status::Next;
+  }
+  return Status::Next;
+}
+
+/// barrier.cluster. selector: 0 arrive, 1 wait.
+Status clusterBarrier(Warp &w, const Instruction &i, LaneMask mask) {
+  Cluster &c = w.cluster;
+  if (i.selector == 0) {
+    if (w.clusterArrived & mask)
+      return w.fault("barrier", "a thread arrives twice at the cluster "
+                                "barrier without waiting");
+    w.clusterArrived |= mask;
+    w.clusterGeneration = c.clusterGeneration;
+    c.clusterArrived += llvm::popcount(mask);
+    c.checkClusterBarrier();
+    return Status::Next;
+  }
+  Fragment &f = w.fragment();
+  if (f.wait.kind != Wait::Kind::ClusterBarrier) {
+    if (mask & ~w.clusterArrived)
+      return w.fault("barrier",
+                     "a thread waits for the cluster barrier without arriving");
+    f.wait.kind = Wait::Kind::ClusterBarrier;
+    f.wait.value = w.clusterGeneration;
+  }
+  if (!c.waitIsOver(f.wait, w)) {
+    f.blockedAt = c.events;
+    return Status::Blocked;
+  }
+  w.clusterArrived &= ~mask;
+  return Status::Next;
+}
+
+void decodeBar(Decoder &d) {
+  if (d.take("warp")) {
+    d.take("sync");
+    d.finish();
+    d.needOperands(1);
+    d.source(0, Type::B32);
+    d.inst.execute = warpBarrier;
+    return;
+  }
+  bool isBar = d.syntax.opcode == "bar";
+  if (d.take("cluster")) {
+    bool isWait = d.take("wait");
+    d.take("arrive");
+    d.take("aligned");
+    d.take("acquire");
+    d.take("release");
+    d.take("relaxed");
+    d.finish();
+    d.needOperands(0);
+    d.inst.selector = isWait;
+    d.inst.execute = clusterBarrier;
+    return;
+  }
+  d.take("cta");
+  d.inst.flags = d.take("aligned") || isBar;
+  d.inst.undef = Undef::Self;
+  bool isRed = d.take("red");
+  static constexpr StringRef modes[] = {"sync", "arrive", "popc", "and", "or"};
+  int mode = d.takeOneOf(modes);
+  std::optional<Type> type = d.takeType();
+  d.finish();
+  if (mode < 0 || isRed != (mode >= BarPopc))
+    return d.fail("'" + d.syntax.opcode + "' without an operation");
+  d.inst.selector = mode;
+  unsigned k = 0;
+  if (isRed) {
+    d.destination(k++, type.value_or(Type::Pred));
+  } else {
+    d.absent();
+    ++d.inst.numDestinations;
+  }
+  unsigned rest = d.numOperands() - k - isRed;
+  if (d.numOperands() < k + isRed + 1 || rest > 2)
+    return d.fail("'" + d.syntax.opcode + "' has the wrong number of operands");
+  d.source(k++, Type::U32);
+  if (rest == 2)
+    d.source(k++, Type::U32);
+  else
+    d.absent();
+  if (isRed)
+    d.source(k++, Type::Pred);
+  d.inst.execute = bar;
+}
+
+//===----------------------------------------------------------------------===//
+// mbarrier
+//===----------------------------------------------------------------------===//
+
+/// The barrier at a shared address of some CTA of the cluster; null after
+/// reporting.
+MBarrier *findBarrier(Warp &w, uint64_t address) {
+  if (address >> 32 == sharedWindow >> 32)
+    address &= windowMask;
+  if (!w.locateShared(address, 8, /*isWrite=*/true, 8).data)
+    return nullptr;
+  MBarrier *b = w.cluster.mbarrier(address);
+  if (!b)
+    w.fault("barrier", "there is no initialized mbarrier at shared address 0x" +
+                           Twine::utohexstr(address));
+  return b;
+}
+
+/// mbarrier.init [a], count and mbarrier.inval [a]. selector: 1 inval.
+Status initOrInval(Warp &w, const Instruction &i, LaneMask mask) {
+  if (w.checkDefined(i[0], mask, "the address"))
+    return Status::Stop;
+  for (unsigned l = 0; l != warpSize; ++l) {
+    if (!((mask >> l) & 1))
+      continue;
+    uint64_t address = w.address(i[0], l);
+    if (address >> 32 == sharedWindow >> 32)
+      address &= windowMask;
+    BytesRef at = w.locateShared(address, 8, /*isWrite=*/true, 8);
+    if (!at.data)
+      return Status::Stop;
+    uint32_t offset = address & ((1 << rankShift) - 1);
+    Cta &cta = *w.cluster.ctas[address >> rankShift];
+    MBarrier *old = cta.mbarrier(offset);
+    if (i.selector) {
+      if (!old)
+        return w.fault("barrier", "'mbarrier.inval' without an mbarrier at 0x" +
+                                      Twine::utohexstr(address));
+      old->live = false;
+      std::memset(at.undefined, 1, 8);
+      continue;
+    }
+    if (old && w.context.options.checks.barriers &&
+        w.complain("barrier",
+                   "the mbarrier at 0x" + Twine::utohexstr(address) +
+                       " from line " + Twine(old->initLine) +
+                       " is initialized again without 'mbarrier.inval'"))
+      return Status::Stop;
+    uint64_t count = w.lane(i[1], l);
+    if (count == 0 || count >= 1 << 20)
+      return w.fault("barrier", "arrival count " + Twine(count) +
+                                    " is outside 1 to 2^20-1");
+    MBarrier &b = cta.createMBarrier(offset);
+    b = MBarrier();
+    b.live = true;
+    b.expected = count;
+    b.pending = count;
+    b.initLine = i.line;
+    std::memset(at.undefined, 0, 8);
+  }
+  w.cluster.event();
+  return Status::Next;
+}
+
+enum ArriveFlags { ExpectTx = 1, Arrive = 2, NoComplete = 4, Drop = 8, Complete = 16 };
+
+/// mbarrier.arrive, expect_tx and complete_tx: state, [a], count, bytes.
+Status arrive(Warp &w, const Instruction &i, LaneMask mask) {
+  if (w.checkDefined(i[1], mask, "the address"))
+    return Status::Stop;
+  for (unsigned s = 2; s != 4; ++s)
+    if (i[s] && w.checkDefined(i[s], mask, "the count"))
+      return Status::Stop;
+  for (unsigned l = 0; l != warpSize; ++l) {
+    if (!((mask >> l) & 1))
+      continue;
+    MBarrier *b = findBarrier(w, w.address(i[1], l));
+    if (!b)
+      return Status::Stop;
+    std::string error;
+    uint64_t phase = b->phase;
+    bool ok = true;
+    if (i.flags & ExpectTx)
+      // An expectation never ends a phase that an arrival is about to change.
+      ok = w.cluster.expectTransactions(*b, w.lane(i[3], l), error);
+    if (i.flags & Complete)
+      ok = w.cluster.expectTransactions(*b, -int64_t(w.lane(i[3], l)), error);
+    if (ok && i.flags & Arrive) {
+      uint32_t count = i[2] ? w.lane(i[2], l) : 1;
+      if (i.flags & Drop) {
+        if (b->expected < count + 1) {
+          ok = false;
+          error = "'arrive_drop' leaves no participant";
+        } else {
+          b->expected -= count;
+        }
+      }
+      b->lastArrivalLine = i.line;
+      ok = ok && w.cluster.arrive(*b, count, error);
+    }
+    if (!ok)
+      return w.fault("barrier", "mbarrier at 0x" +
+                                    Twine::utohexstr(w.address(i[1], l)) +
+                                    ": " + error);
+    w.setLane(i[0], l, phase);
+  }
+  w.setUndefined(i[0], mask, false);
+  w.cluster.event();
+  return Status::Next;
+}
+
+/// test_wait and try_wait: p, [a], state or parity. selector: 0 test, 1 try;
+/// flags: by parity.
+Status waitForPhase(Warp &w, const Instruction &i, LaneMask mask) {
+  if (w.checkDefined(i[1], mask, "the address") ||
+      w.checkDefined(i[2], mask, "the phase"))
+    return Status::Stop;
+  LaneMask result = 0;
+  Wait pending;
+  for (unsigned l = 0; l != warpSize; ++l) {
+    if (!((mask >> l) & 1))
+      continue;
+    uint64_t address = w.address(i[1], l);
+    if (address >> 32 == sharedWindow >> 32)
+      address &= windowMask;
+    MBarrier *b = findBarrier(w, address);
+    if (!b)
+      return Status::Stop;
+    if (address >> rankShift != w.cta.rank)
+      return w.fault("barrier", "a wait for an mbarrier of another CTA");
+    Wait wait;
+    wait.kind = Wait::Kind::MBarrier;
+    wait.object = address;
+    wait.byParity = i.flags;
+    wait.isPoll = i.selector == 0;
+    wait.value = w.lane(i[2], l);
+    if (wait.byParity && wait.value > 1)
+      return w.fault("barrier", "parity " + Twine(wait.value) +
+                                    " is neither 0 nor 1");
+    if (!wait.byParity && b->phase < wait.value)
+      return w.fault("barrier", "the state token is not of this mbarrier");
+    if (w.cluster.waitIsOver(wait, w))
+      result |= LaneMask(1) << l;
+    else
+      pending = wait;
+  }
+  // A wait may fail at any time; a poll waits for something to happen before it
+  // fails, so that a loop around it costs nothing.
+  bool isRetry = w.fragment().wait.kind == Wait::Kind::MBarrier;
+  bool mayFail = pending.isPoll ? isRetry
+                                : w.context.options.schedule ==
+                                          Schedule::Random &&
+                                      w.cluster.random() % 8 == 0;
+  if (pending.kind != Wait::Kind::None && !mayFail)
+    return w.block(pending);
+  w.setPredicate(i[0], result, mask);
+  w.setUndefined(i[0], mask, false);
+  return result == mask ? Status::Next : Status::Yield;
+}
+
+/// mbarrier.pending_count d, state: not observable in this model's tokens.
+void decodeMBarrier(Decoder &d) {
+  Instruction &inst = d.inst;
+  inst.undef = Undef::Self;
+  for (StringRef m : {"relaxed", "release", "acquire", "cta", "cluster", "b64"})
+    d.take(m);
+  Space space = d.takeSpace();
+  if (space != Space::Shared && space != Space::Generic)
+    return d.fail("an mbarrier is in shared memory");
+  if (d.take("init") || llvm::is_contained(d.remaining(), "inval")) {
+    inst.selector = d.take("inval");
+    d.finish();
+    d.needOperands(inst.selector ? 1 : 2);
+    d.address(0);
+    if (!inst.selector)
+      d.source(1, Type::U32);
+    inst.execute = initOrInval;
+    return;
+  }
+  bool test = d.take("test_wait"), tryWait = d.take("try_wait");
+  if (test || tryWait) {
+    inst.selector = tryWait;
+    inst.flags = d.take("parity");
+    d.finish();
+    d.needOperands(3, tryWait ? 4 : 3);
+    d.destination(0, Type::Pred);
+    d.address(1);
+    d.source(2, inst.flags ? Type::B32 : Type::B64);
+    inst.execute = waitForPhase;
+    return;
+  }
+  bool arrives = d.take("arrive"), drops = d.take("arrive_drop");
+  bool expects = d.take("expect_tx"), completes = d.take("complete_tx");
+  bool noComplete = d.take("noComplete");
+  d.finish();
+  inst.flags = (arrives || drops ? Arrive : 0) | (drops ? Drop : 0) |
+               (expects ? ExpectTx : 0) | (completes ? Complete : 0) |
+               (noComplete ? NoComplete : 0);
+  if (!inst.flags)
+    return d.fail("this form of 'mbarrier' is not supported");
+  unsigned k = 0;
+  if (inst.flags & Arrive && !d.isAddress(0)) {
+    d.destination(k++, Type::B64);
+  } else {
+    d.absent();
+    ++inst.numDestinations;
+  }
+  d.address(k++);
+  bool hasValue = k < d.numOperands();
+  if (hasValue && !(expects || completes))
+    d.source(k++, Type::U32);
+  else
+    d.absent();
+  if (expects || completes)
+    d.source(k++, Type::U32);
+  else
+    d.absent();
+  if (k != d.numOperands())
+    d.fail("'mbarrier' has too many operands");
+  inst.execute = arrive;
+}
+
+//===----------------------------------------------------------------------===//
+// Fences
+//===----------------------------------------------------------------------===//
+
+/// Memory is sequentially consistent here; what fences order is the business
+/// of the checks.
+void decodeFence(Decoder &d) {
+  for (StringRef m :
+       {"sc", "acq_rel", "acquire", "release", "cta", "cluster", "gpu", "sys",
+        "gl", "mbarrier_init", "proxy", "alias", "async", "tensormap",
+        "async::generic", "generic::async", "sync_restrict::shared::cta",
+        "sync_restrict::shared::cluster", "proxy::async",
+        "proxy::tensormap", "tensormap::generic", "global", "shared",
+        "shared::cta", "shared::cluster"})
+    d.take(m);
+  for (StringRef m : llvm::to_vector(d.remaining()))
+    if (m.starts_with("async") || m.starts_with("tensormap") ||
+        m.starts_with("sync_restrict"))
+      d.take(m);
+  d.finish();
+  d.inst.execute = nothing;
+}
+
+//===----------------------------------------------------------------------===//
+// setmaxnreg
+//===----------------------------------------------------------------------===//
+
+/// flags: 1 increase.
+Status setMaxRegisters(Warp &w, const Instruction &i, LaneMask mask) {
+  unsigned count = i.selector;
+  if (!w.numRegisters)
+    return Status::Next;
+  if (i.flags ? count < w.numRegisters : count > w.numRegisters) {
+    // PTX ISA 9.7.19.5: the count must not shrink on .inc nor grow on .dec.
+    if (w.context.options.checks.barriers &&
+        w.complain("registers",
+                   Twine(i.flags ? "increase" : "decrease") + " from " +
+                       Twine(w.numRegisters) + " to " + Twine(count) +
+                       " registers"))
+      return Status::Stop;
+    return Status::Next;
+  }
+  int64_t more = (int64_t(count) - int64_t(w.numRegisters)) * warpSize;
+  if (more > w.cta.freeRegisters) {
+    Wait wait;
+    wait.kind = Wait::Kind::Registers;
+    wait.value = more;
+    return w.block(wait);
+  }
+  w.cta.freeRegisters -= more;
+  w.numRegisters = count;
+  if (more < 0)
+    w.cluster.event();
+  return Status::Next;
+}
+
+void decodeSetmaxnreg(Decoder &d) {
+  bool increase = d.take("inc");
+  if (!increase && !d.take("dec"))
+    return d.fail("'setmaxnreg' needs .inc or .dec");
+  d.take("sync");
+  d.take("aligned");
+  d.takeType();
+  d.finish();
+  d.needOperands(1);
+  int64_t count = d.immediate(0);
+  if (count < 24 || count > 256 || count % 8)
+    return d.fail("register count " + Twine(count) +
+                  " is no multiple of 8 from 24 to 256");
+  d.inst.flags = increase;
+  d.inst.selector = count;
+  d.inst.execute = setMaxRegisters;
+}
+
+} // namespace
+
+void lpfa::sim::addBarriers(DecodeTable &table) {
+  table["bar"] = table["barrier"] = decodeBar;
+  table["mbarrier"] = decodeMBarrier;
+  table["fence"] = table["membar"] = decodeFence;
+  table["setmaxnreg"] = decodeSetmaxnreg;
+}

@@ -1,0 +1,371 @@
+//===- Memory.cpp - Loads, stores and atomics -----------------------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// PTX ISA 9.7.9.8 (ld), 9.7.9.11 (st), 9.7.13.5 (atom), 9.7.13.7 (red).
+//
+//===----------------------------------------------------------------------===//
+
+#include "Decoder.h"
+#include "FloatArithmetic.h"
+#include "Machine.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace lpfa::sim;
+using llvm::StringRef;
+using llvm::Twine;
+
+//===----------------------------------------------------------------------===//
+// Modifiers without effect on the result
+//===----------------------------------------------------------------------===//
+
+/// Takes consistency, scope and cache modifiers; true if the access has a
+/// cache-policy operand.
+static bool takeMemoryModifiers(Decoder &d) {
+  for (StringRef name :
+       {"weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio",
+        "cta", "cluster", "gpu", "sys", "ca", "cg", "cs", "lu", "cv", "wb",
+        "wt", "nc", "unified"})
+    d.take(name);
+  for (StringRef m : llvm::to_vector(d.remaining()))
+    if (m.starts_with("L1::") || (m.starts_with("L2::") && m != "L2::cache_hint"))
+      d.take(m);
+  return d.take("L2::cache_hint");
+}
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// ld and st
+//===----------------------------------------------------------------------===//
+
+bool anyUndefined(const uint8_t *flags, unsigned bytes) {
+  return flags && std::memchr(flags, 1, bytes);
+}
+
+/// One element of a lane's access.
+uint64_t readElement(const uint8_t *data, unsigned bytes, bool isSigned) {
+  uint64_t value = 0;
+  std::memcpy(&value, data, bytes);
+  if (isSigned && bytes < 8 && (data[bytes - 1] & 0x80))
+    value |= ~uint64_t(0) << (8 * bytes);
+  return value;
+}
+
+void storeWide(Warp &w, const Operand &o, unsigned lane, const uint8_t *data) {
+  uint64_t halves[2];
+  std::memcpy(halves, data, 16);
+  w.doubleWords(o)[lane] = halves[0];
+  w.doubleWords(o)[warpSize + lane] = halves[1];
+}
+
+/// d..., [a].
+Status load(Warp &w, const Instruction &i, LaneMask mask) {
+  unsigned n = i.numDestinations, size = bytesOf(i.type);
+  const Operand &address = i[n];
+  if (w.checkDefined(address, mask, "the address"))
+    return Status::Stop;
+  bool isSign = isSigned(i.type);
+  bool tracks = w.context.options.checks.uninitialized;
+  if (tracks)
+    for (unsigned e = 0; e != n; ++e)
+      w.setUndefined(i[e], mask, false);
+  bool someUndefined = false;
+  for (unsigned l = 0; l != warpSize; ++l) {
+    if (!((mask >> l) & 1))
+      continue;
+    BytesRef at = w.locate(i.space, w.address(address, l), n * size, l,
+                           /*isWrite=*/false, n * size);
+    if (!at.data)
+      return Status::Stop;
+    for (unsigned e = 0; e != n; ++e) {
+      if (!i[e])
+        continue;
+      if (size == 16)
+        storeWide(w, i[e], l, at.data + e * size);
+      else
+        w.setLane(i[e], l, readElement(at.data + e * size, size, isSign));
+    }
+    if (tracks && anyUndefined(at.undefined, n * size)) {
+      someUndefined = true;
+      for (unsigned e = 0; e != n; ++e)
+        for (unsigned b = 0; i[e] && b != size; ++b)
+          if (at.undefined[e * size + b])
+            w.setUndefinedByte(i[e], b, LaneMask(1) << l, allLanes);
+    }
+  }
+  if (someUndefined)
+    for (unsigned e = 0; e != n; ++e)
+      if (i[e])
+        w.summarizeUndefined(i[e]);
+  if (i.space == Space::Global)
+    w.cluster.statistics.globalBytesLoaded += llvm::popcount(mask) * n * size;
+  return Status::Next;
+}
+
+/// [a], b...
+Status store(Warp &w, const Instruction &i, LaneMask mask) {
+  unsigned n = i.operands.size() - 1, size = bytesOf(i.type);
+  if (w.checkDefined(i[0], mask, "the address"))
+    return Status::Stop;
+  LaneMask undefined = 0;
+  for (unsigned e = 0; e != n; ++e)
+    undefined |= w.undefinedLanes(i[1 + e]);
+  for (unsigned l = 0; l != warpSize; ++l) {
+    if (!((mask >> l) & 1))
+      continue;
+    uint64_t address = w.address(i[0], l);
+    BytesRef at = w.locate(i.space, address, n * size, l, /*isWrite=*/true,
+                           n * size);
+    if (!at.data)
+      return Status::Stop;
+    for (unsigned e = 0; e != n; ++e) {
+      if (size == 16) {
+        uint64_t halves[2] = {w.doubleWords(i[1 + e])[l],
+                              w.doubleWords(i[1 + e])[warpSize + l]};
+        std::memcpy(at.data + e * size, halves, 16);
+      } else {
+        uint64_t value = w.lane(i[1 + e], l);
+        std::memcpy(at.data + e * size, &value, size);
+      }
+    }
+    bool laneUndefined = (undefined >> l) & 1;
+    if (at.undefined)
+      std::memset(at.undefined, 0, n * size);
+    if (laneUndefined && w.context.options.checks.uninitialized)
+      for (unsigned e = 0; e != n; ++e)
+        for (unsigned b = 0; b != size; ++b)
+          if ((w.undefinedByte(i[1 + e], b) >> l) & 1) {
+            bool isShared = i.space == Space::Shared ||
+                            (i.space == Space::Generic &&
+                             address >> 32 == sharedWindow >> 32);
+            if (isShared) {
+              at.undefined[e * size + b] = 1;
+            } else if (i.space != Space::Local) {
+              if (w.complain("uninitialized",
+                             "lane " + Twine(l) +
+                                 " stores an undefined value to global memory"))
+                return Status::Stop;
+              laneUndefined = false;
+            }
+          }
+  }
+  if (i.space == Space::Global)
+    w.cluster.statistics.globalBytesStored += llvm::popcount(mask) * n * size;
+  return Status::Next;
+}
+
+unsigned takeVector(Decoder &d) {
+  static constexpr StringRef names[] = {"v2", "v4", "v8"};
+  int v = d.takeOneOf(names);
+  return v < 0 ? 1 : 2u << v;
+}
+
+void decodeLoad(Decoder &d) {
+  bool hint = takeMemoryModifiers(d);
+  unsigned vector = takeVector(d);
+  Space space = d.takeSpace();
+  Type type = d.needType();
+  d.finish();
+  d.needOperands(hint ? 3 : 2);
+  d.inst.type = type;
+  d.inst.space = space;
+  d.inst.undef = Undef::Self;
+  if (d.destinationVector(0, type, /*wide=*/true) != vector)
+    return d.fail("the vector has the wrong length");
+  d.address(1);
+  if (bytesOf(type) == 0)
+    return d.fail("'ld' of this type is not supported");
+  d.inst.execute = load;
+}
+
+void decodeStore(Decoder &d) {
+  bool hint = takeMemoryModifiers(d);
+  bool isAsync = d.take("async");
+  unsigned vector = takeVector(d);
+  Space space = d.takeSpace();
+  Type type = d.needType();
+  if (isAsync)
+    return d.fail("'st.async' is not supported");
+  d.finish();
+  d.needOperands(hint ? 3 : 2);
+  d.inst.type = type;
+  d.inst.space = space;
+  d.inst.undef = Undef::Self;
+  d.address(0);
+  if (d.sourceVector(1, type, /*wide=*/true) != vector)
+    return d.fail("the vector has the wrong length");
+  if (bytesOf(type) == 0)
+    return d.fail("'st' of this type is not supported");
+  d.inst.execute = store;
+}
+
+//===----------------------------------------------------------------------===//
+// atom and red
+//===----------------------------------------------------------------------===//
+
+enum AtomicOp { AAdd, AMin, AMax, AInc, ADec, AAnd, AOr, AXor, AExch, ACas };
+
+template <typename T> T atomicFloat(unsigned op, T old, T b) {
+  switch (op) {
+  case AAdd:
+    return old + b;
+  case AMin:
+    return b < old ? b : old;
+  default:
+    return old < b ? b : old;
+  }
+}
+
+/// The new value of an element of `type`.
+uint64_t atomicResult(unsigned op, Type type, uint64_t old, uint64_t b,
+                      uint64_t c) {
+  auto halves = [&](ElementFormat format, unsigned n) {
+    uint64_t result = 0;
+    for (unsigned h = 0; h != n; ++h) {
+      double x = decode(format, uint16_t(old >> (16 * h)));
+      double y = decode(format, uint16_t(b >> (16 * h)));
+      double r = op == AAdd ? addToOdd(x, y) : atomicFloat(op, x, y);
+      result |= uint64_t(encode(format, r)) << (16 * h);
+    }
+    return result;
+  };
+  if (op == AExch)
+    return b;
+  if (op == ACas)
+    return old == b ? c : old;
+  switch (type) {
+  case Type::F32: {
+    float x = llvm::bit_cast<float>(uint32_t(old));
+    float y = llvm::bit_cast<float>(uint32_t(b));
+    return llvm::bit_cast<uint32_t>(canonicalNaN(atomicFloat(op, x, y)));
+  }
+  case Type::F64:
+    return llvm::bit_cast<uint64_t>(atomicFloat(
+        op, llvm::bit_cast<double>(old), llvm::bit_cast<double>(b)));
+  case Type::F16:
+    return halves(ElementFormat::F16, 1);
+  case Type::F16x2:
+    return halves(ElementFormat::F16, 2);
+  case Type::BF16:
+    return halves(ElementFormat::BF16, 1);
+  case Type::BF16x2:
+    return halves(ElementFormat::BF16, 2);
+  default:
+    break;
+  }
+  bool narrow = bytesOf(type) == 4;
+  bool less = isSigned(type) ? narrow ? int32_t(b) < int32_t(old)
+                                      : int64_t(b) < int64_t(old)
+              : narrow       ? uint32_t(b) < uint32_t(old)
+                             : b < old;
+  switch (op) {
+  case AAdd:
+    return old + b;
+  case AMin:
+    return less ? b : old;
+  case AMax:
+    return less ? old : b;
+  case AInc:
+    return old >= b ? 0 : old + 1;
+  case ADec:
+    return old == 0 || old > b ? b : old - 1;
+  case AAnd:
+    return old & b;
+  case AOr:
+    return old | b;
+  default:
+    return old ^ b;
+  }
+}
+
+/// atom: d..., [a], b..., c...; red has no destinations. vector: elements.
+/// flags: red.
+Status atomic(Warp &w, const Instruction &i, LaneMask mask) {
+  unsigned n = i.vector, size = bytesOf(i.type);
+  unsigned first = i.numDestinations;
+  const Operand &address = i[first];
+  if (w.checkDefined(address, mask, "the address"))
+    return Status::Stop;
+  for (unsigned s = first + 1; s != i.operands.size(); ++s)
+    if (w.checkDefined(i[s], mask, "an operand"))
+      return Status::Stop;
+  for (unsigned e = 0; e != first; ++e)
+    w.setUndefined(i[e], mask, false);
+  std::lock_guard<std::mutex> lock(w.context.atomicMutex);
+  for (unsigned l = 0; l != warpSize; ++l) {
+    if (!((mask >> l) & 1))
+      continue;
+    BytesRef at = w.locate(i.space, w.address(address, l), n * size, l,
+                           /*isWrite=*/true, n * size);
+    if (!at.data)
+      return Status::Stop;
+    if (anyUndefined(at.undefined, n * size)) {
+      if (w.context.options.checks.uninitialized && i.selector != AExch &&
+          w.complain("uninitialized", "the atomic reads undefined memory"))
+        return Status::Stop;
+      std::memset(at.undefined, 0, n * size);
+    }
+    for (unsigned e = 0; e != n; ++e) {
+      uint64_t old = 0;
+      std::memcpy(&old, at.data + e * size, size);
+      uint64_t b = w.lane(i[first + 1 + e], l);
+      uint64_t c = i.selector == ACas ? w.lane(i[first + 1 + n + e], l) : 0;
+      uint64_t result = atomicResult(i.selector, i.type, old, b, c);
+      std::memcpy(at.data + e * size, &result, size);
+      if (first && i[e])
+        w.setLane(i[e], l, old);
+    }
+  }
+  w.cluster.event();
+  return Status::Next;
+}
+
+void decodeAtomic(Decoder &d) {
+  bool isRed = d.syntax.opcode == "red";
+  if (d.take("async"))
+    return d.fail("'red.async' is not supported");
+  bool hint = takeMemoryModifiers(d);
+  d.take("noftz");
+  unsigned vector = takeVector(d);
+  Space space = d.takeSpace();
+  static constexpr StringRef ops[] = {"add", "min", "max", "inc",  "dec",
+                                      "and", "or",  "xor", "exch", "cas"};
+  int op = d.takeOneOf(ops);
+  Type type = d.needType();
+  d.finish();
+  if (op < 0 || (isRed && op >= AExch) || bytesOf(type) > 8 ||
+      (bytesOf(type) < 4 && !isFloat(type) && op != ACas))
+    return d.fail("'" + d.syntax.opcode + "' has no such operation");
+  d.needOperands((isRed ? 2 : 3) + (op == ACas) + hint);
+  d.inst.type = type;
+  d.inst.space = space;
+  d.inst.selector = op;
+  d.inst.vector = vector;
+  d.inst.undef = Undef::Self;
+  unsigned k = 0;
+  if (!isRed && d.destinationVector(k++, type) != vector)
+    return d.fail("the vector has the wrong length");
+  d.address(k++);
+  if (d.sourceVector(k++, type) != vector)
+    return d.fail("the vector has the wrong length");
+  if (op == ACas)
+    d.source(k++, type);
+  d.inst.execute = atomic;
+}
+
+} // namespace
+
+void lpfa::sim::addMemory(DecodeTable &table) {
+  table["ld"] = table["ldu"] = decodeLoad;
+  table["st"] = decodeStore;
+}
+
+void lpfa::sim::addAtomics(DecodeTable &table) {
+  table["atom"] = table["red"] = decodeAtomic;
+}

@@ -1,0 +1,650 @@
+//===- Warp.cpp - Warps: control flow and registers -----------------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Lanes that part at a branch become fragments and join again at the branch's
+// immediate post-dominator. Fragments run independently of each other, so that
+// a lane which waits does not keep the others from running (PTX ISA 3.1,
+// independent thread scheduling).
+//
+//===----------------------------------------------------------------------===//
+
+#include "Machine.h"
+#include "Undefined.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace lpfa::sim;
+using llvm::Twine;
+
+static uint32_t linearLanes(const Dim3 &block, unsigned warp) {
+  uint64_t threads = block.count(), first = uint64_t(warp) * warpSize;
+  uint64_t count = std::min<uint64_t>(warpSize, threads - first);
+  return count == warpSize ? allLanes : (uint32_t(1) << count) - 1;
+}
+
+Warp::Warp(Cta &cta, unsigned index)
+    : cta(cta), cluster(cta.cluster), context(cta.cluster.context),
+      index(index), live(linearLanes(context.launch.block, index)),
+      numRegisters(context.registers) {
+  initialize();
+  Fragment start;
+  start.mask = live;
+  fragments.push_back(start);
+}
+
+void Warp::initialize() {
+  const Function &f = context.function;
+  size_t bytes = std::max<uint32_t>(f.valueBytes, 64);
+  values.reset(new (std::align_val_t(64)) uint8_t[bytes]);
+  std::memset(values.get(), 0xFF, bytes);
+  undefinedSummary.assign(f.numRegisters, allLanes);
+  undefinedBytes.assign(bytes / warpSize + 1, allLanes);
+  local.assign(size_t(f.localBytes) * warpSize, 0xFF);
+
+  for (const Constant &c : f.constants) {
+    const Operand &place = c.place;
+    setUndefined(place, allLanes, false);
+    if (!place.bytes) {
+      *words(place) = c.value ? allLanes : 0;
+      continue;
+    }
+    uint64_t value = c.value;
+    switch (c.kind) {
+    case Constant::Kind::Shared:
+      value += (uint64_t(cta.rank) << rankShift) + c.addend;
+      break;
+    case Constant::Kind::Global:
+    case Constant::Kind::Const:
+      value = context.buffers[context.moduleVariables[c.value]]->address +
+              c.addend;
+      break;
+    default:
+      break;
+    }
+    for (unsigned l = 0; l != warpSize; ++l)
+      setLane(place, l,
+              c.kind == Constant::Kind::Special
+                  ? specialValue(SpecialRegister(c.value), l)
+                  : value);
+  }
+}
+
+uint64_t Warp::specialValue(SpecialRegister r, unsigned lane) const {
+  using S = SpecialRegister;
+  const Dim3 &block = context.launch.block, &grid = context.launch.grid;
+  const Dim3 &size = context.cluster;
+  uint64_t thread = uint64_t(index) * warpSize + lane;
+  switch (r) {
+  case S::TidX:
+    return thread % block.x;
+  case S::TidY:
+    return thread / block.x % block.y;
+  case S::TidZ:
+    return thread / block.x / block.y;
+  case S::NtidX:
+    return block.x;
+  case S::NtidY:
+    return block.y;
+  case S::NtidZ:
+    return block.z;
+  case S::CtaidX:
+    return cta.id.x;
+  case S::CtaidY:
+    return cta.id.y;
+  case S::CtaidZ:
+    return cta.id.z;
+  case S::NctaidX:
+    return grid.x;
+  case S::NctaidY:
+    return grid.y;
+  case S::NctaidZ:
+    return grid.z;
+  case S::ClusteridX:
+    return cta.id.x / size.x;
+  case S::ClusteridY:
+    return cta.id.y / size.y;
+  case S::ClusteridZ:
+    return cta.id.z / size.z;
+  case S::NclusteridX:
+    return grid.x / size.x;
+  case S::NclusteridY:
+    return grid.y / size.y;
+  case S::NclusteridZ:
+    return grid.z / size.z;
+  case S::ClusterCtaidX:
+    return cta.id.x % size.x;
+  case S::ClusterCtaidY:
+    return cta.id.y % size.y;
+  case S::ClusterCtaidZ:
+    return cta.id.z % size.z;
+  case S::ClusterNctaidX:
+    return size.x;
+  case S::ClusterNctaidY:
+    return size.y;
+  case S::ClusterNctaidZ:
+    return size.z;
+  case S::ClusterCtarank:
+    return cta.rank;
+  case S::ClusterNctarank:
+    return size.count();
+  case S::IsExplicitCluster:
+    return size.count() > 1;
+  case S::LaneId:
+    return lane;
+  case S::WarpId:
+    return index;
+  case S::NWarpId:
+    return cta.warps.size();
+  case S::SmId:
+    return (cluster.index * size.count() + cta.rank) % 148;
+  case S::NSmId:
+    return 148;
+  case S::LanemaskEq:
+    return uint32_t(1) << lane;
+  case S::LanemaskLe:
+    return (uint64_t(2) << lane) - 1;
+  case S::LanemaskLt:
+    return (uint64_t(1) << lane) - 1;
+  case S::LanemaskGe:
+    return uint32_t(allLanes << lane);
+  case S::LanemaskGt:
+    return uint32_t((uint64_t(allLanes) << (lane + 1)) & allLanes);
+  case S::DynamicSmemSize:
+    return context.launch.dynamicSharedBytes;
+  case S::TotalSmemSize:
+    return context.sharedBytes - sharedBase;
+  case S::GridId:
+  case S::ZeroRegister:
+    return 0;
+  }
+  return 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Undefined registers
+//===----------------------------------------------------------------------===//
+
+void Warp::setUndefined(const Operand &o, LaneMask mask, bool undefined) {
+  if (!o)
+    return;
+  LaneMask &summary = undefinedSummary[o.reg];
+  if (!undefined && !(summary & mask))
+    return;
+  for (unsigned b = 0, n = trackedBytes(o); b != n; ++b) {
+    LaneMask &byte = undefinedByte(o, b);
+    byte = undefined ? byte | mask : byte & ~mask;
+  }
+  summary = undefined ? summary | mask : summary & ~mask;
+}
+
+void Warp::setUndefinedByte(const Operand &o, unsigned byte, LaneMask mask,
+                            LaneMask undefined) {
+  LaneMask &b = undefinedByte(o, byte);
+  b = (b & ~mask) | (undefined & mask);
+}
+
+void Warp::summarizeUndefined(const Operand &o) {
+  LaneMask summary = 0;
+  for (unsigned b = 0, n = trackedBytes(o); b != n; ++b)
+    summary |= undefinedByte(o, b);
+  undefinedSummary[o.reg] = summary;
+}
+
+bool Warp::checkDefined(const Operand &o, LaneMask mask, llvm::StringRef what) {
+  LaneMask bad = undefinedLanes(o) & mask;
+  if (!bad || !context.options.checks.uninitialized)
+    return false;
+  bool stop = complain("uninitialized",
+                       Twine(what) + " of lane " +
+                           Twine(llvm::countr_zero(bad)) + " is undefined");
+  setUndefined(o, mask, false);
+  return stop;
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+bool Warp::mayRun() const {
+  for (const Fragment &f : fragments)
+    if (f.wait.kind == Wait::Kind::None || f.blockedAt != cluster.events)
+      return true;
+  return false;
+}
+
+unsigned Warp::run(unsigned budget) {
+  const std::vector<Instruction> &code = context.function.code;
+  const bool tracks = context.options.checks.uninitialized;
+  unsigned done = 0, idle = 0;
+  while (done < budget && !fragments.empty()) {
+    if (currentFragment >= fragments.size())
+      currentFragment = 0;
+    Fragment &f = fragments[currentFragment];
+    if (f.wait.kind != Wait::Kind::None && f.blockedAt == cluster.events) {
+      if (++idle > fragments.size())
+        break;
+      ++currentFragment;
+      continue;
+    }
+    if (f.pc >= code.size()) {
+      exitLanes(f.mask);
+      continue;
+    }
+    const Instruction &i = code[f.pc];
+    current = &i;
+    LaneMask mask = f.mask;
+    if (i.guard) {
+      if (tracks && (undefinedLanes(i.guard) & mask) &&
+          checkDefined(i.guard, mask, "the guard predicate"))
+        return done;
+      mask &= predicate(i.guard);
+      if (!mask && !i.isBranch) {
+        ++done;
+        ++instructionCount;
+        f.wait.kind = Wait::Kind::None;
+        ++f.pc;
+        if (f.pc == f.joinPc)
+          arriveAtJoin();
+        continue;
+      }
+    }
+    LaneMask undefined = 0;
+    if (tracks && i.undef != Undef::Self)
+      for (unsigned s = i.numDestinations, e = i.operands.size(); s < e; ++s)
+        undefined |= undefinedLanes(i.operands[s]);
+    Status status = (undefined & mask) ? checkedStep(i, mask, undefined)
+                                       : step(i, mask);
+    // `f` may have moved.
+    switch (status) {
+    case Status::Next:
+    case Status::Yield: {
+      ++done;
+      ++instructionCount;
+      threadInstructionCount += llvm::popcount(mask);
+      idle = 0;
+      Fragment &now = fragments[currentFragment];
+      now.wait.kind = Wait::Kind::None;
+      ++now.pc;
+      if (now.pc == now.joinPc)
+        arriveAtJoin();
+      if (status == Status::Yield)
+        return done;
+      break;
+    }
+    case Status::Jump:
+      ++done;
+      ++instructionCount;
+      threadInstructionCount += llvm::popcount(mask);
+      idle = 0;
+      break;
+    case Status::Blocked:
+      if (++idle > fragments.size())
+        return done;
+      ++currentFragment;
+      break;
+    case Status::Stop:
+      return done;
+    }
+  }
+  return done;
+}
+
+Status Warp::step(const Instruction &i, LaneMask mask) {
+  Status status = i.execute(*this, i, mask);
+  if (status == Status::Next && i.undef != Undef::Self)
+    for (unsigned d = 0; d != i.numDestinations; ++d)
+      if (const Operand &o = i.operands[d])
+        if (undefinedSummary[o.reg] & mask)
+          setUndefined(o, mask, false);
+  return status;
+}
+
+/// Some source is undefined: works out which destination bytes are, before the
+/// instruction overwrites a source.
+Status Warp::checkedStep(const Instruction &i, LaneMask mask,
+                         LaneMask undefined) {
+  UndefinedResult result(*this, i, mask, undefined);
+  Status status = i.execute(*this, i, mask);
+  if (status == Status::Next)
+    result.apply();
+  return status;
+}
+
+//===----------------------------------------------------------------------===//
+// Control
+//===----------------------------------------------------------------------===//
+
+Status Warp::block(const Wait &wait) {
+  Fragment &f = fragment();
+  f.wait = wait;
+  f.blockedAt = cluster.events;
+  return Status::Blocked;
+}
+
+void Warp::dropFragment() {
+  fragments.erase(fragments.begin() + currentFragment);
+  if (currentFragment >= fragments.size())
+    currentFragment = 0;
+}
+
+/// The current fragment has reached its join.
+bool Warp::arriveAtJoin() {
+  Fragment &f = fragment();
+  Join &join = joins[f.join];
+  join.arrived |= f.mask;
+  if ((join.arrived & live) != (join.expected & live)) {
+    dropFragment();
+    return false;
+  }
+  f.mask = join.expected & live;
+  f.wait = Wait();
+  uint32_t pc = join.pc;
+  f.joinPc = join.parentPc;
+  f.join = join.parent;
+  // Joins are a stack per lane; the last ones can be dropped when unused.
+  bool unused = true;
+  unsigned index = &join - joins.data();
+  for (const Fragment &other : fragments)
+    unused &= other.join != int(index);
+  if (unused && index + 1 == joins.size())
+    joins.pop_back();
+  f.pc = pc;
+  if (f.pc == f.joinPc)
+    return arriveAtJoin();
+  return true;
+}
+
+Status Warp::jump(uint32_t pc) {
+  Fragment &f = fragment();
+  f.wait.kind = Wait::Kind::None;
+  f.pc = pc;
+  if (f.pc == f.joinPc)
+    arriveAtJoin();
+  return Status::Jump;
+}
+
+Status Warp::branch(const Instruction &i, LaneMask taken) {
+  Fragment &f = fragment();
+  if (!(f.mask & ~taken))
+    return jump(i.target);
+  if (!taken)
+    return jump(f.pc + 1);
+  return diverge(taken, i.target, f.pc + 1, i.reconverge);
+}
+
+Status Warp::branchAway(const Instruction &i, LaneMask taken,
+                        uint32_t target) {
+  return diverge(taken, target, fragment().pc, i.reconverge);
+}
+
+Status Warp::diverge(LaneMask taken, uint32_t target, uint32_t rest,
+                     uint32_t reconverge) {
+  Fragment &f = fragment();
+  f.wait = Wait();
+  if (reconverge != f.joinPc && reconverge != ~0u) {
+    Join join;
+    join.pc = reconverge;
+    join.expected = f.mask;
+    join.parentPc = f.joinPc;
+    join.parent = f.join;
+    f.join = joins.size();
+    f.joinPc = join.pc;
+    joins.push_back(join);
+  }
+  Fragment other = f;
+  other.mask = taken;
+  other.pc = target;
+  f.mask &= ~taken;
+  f.pc = rest;
+  // Arrivals remove fragments: the new one first, so that its place is known.
+  unsigned first = currentFragment;
+  fragments.insert(fragments.begin() + first + 1, other);
+  if (other.pc == other.joinPc) {
+    currentFragment = first + 1;
+    arriveAtJoin();
+    currentFragment = first;
+  }
+  if (fragment().pc == fragment().joinPc)
+    arriveAtJoin();
+  return Status::Jump;
+}
+
+Status Warp::exitLanes(LaneMask mask) {
+  Fragment &f = fragment();
+  live &= ~mask;
+  cta.exitThreads(llvm::popcount(mask));
+  f.mask &= ~mask;
+  if (f.mask) {
+    ++f.pc;
+    f.wait = Wait();
+  } else {
+    dropFragment();
+  }
+  // Lanes that wait at a join for those that left go on.
+  for (unsigned j = joins.size(); j-- != 0;) {
+    Join &join = joins[j];
+    if (!(join.arrived & live) ||
+        (join.arrived & live) != (join.expected & live))
+      continue;
+    bool someoneComes = false;
+    for (const Fragment &other : fragments)
+      someoneComes |= other.join == int(j);
+    if (someoneComes)
+      continue;
+    Fragment resumed;
+    resumed.pc = join.pc;
+    resumed.mask = join.expected & live;
+    resumed.joinPc = join.parentPc;
+    resumed.join = join.parent;
+    join.expected = join.arrived = 0;
+    fragments.push_back(resumed);
+    if (resumed.pc == resumed.joinPc) {
+      currentFragment = fragments.size() - 1;
+      arriveAtJoin();
+    }
+  }
+  cluster.event();
+  return Status::Jump;
+}
+
+Warp::Gather Warp::gather(LaneMask members, bool samePc) {
+  Fragment &f = fragment();
+  members &= live;
+  if (!(members & ~f.mask))
+    return Gather::Ready;
+  // Have all others come?
+  LaneMask present = f.mask;
+  for (const Fragment &other : fragments)
+    if (&other != &f && other.wait.kind == Wait::Kind::WarpSync &&
+        (other.wait.lanes & live) == members && (!samePc || other.pc == f.pc))
+      present |= other.mask;
+  if (members & ~present) {
+    Wait wait;
+    wait.kind = Wait::Kind::WarpSync;
+    wait.lanes = members;
+    block(wait);
+    return Gather::Wait;
+  }
+  // A plain barrier lets everyone go on; the others run it again and find
+  // the release in their generation.
+  for (unsigned k = fragments.size(); k-- != 0;) {
+    Fragment &other = fragments[k];
+    if (k == currentFragment || other.wait.kind != Wait::Kind::WarpSync ||
+        (other.wait.lanes & live) != members || (samePc && other.pc != fragment().pc))
+      continue;
+    if (samePc && other.pc == fragment().pc && other.join == fragment().join) {
+      fragment().mask |= other.mask;
+      fragments.erase(fragments.begin() + k);
+      if (k < currentFragment)
+        --currentFragment;
+    } else if (samePc) {
+      fault("instruction", "lanes meet in a warp-wide instruction from "
+                           "different branches; this is not supported");
+      return Gather::Fault;
+    } else {
+      other.wait = Wait();
+      ++other.pc;
+      if (other.pc == other.joinPc) {
+        unsigned saved = currentFragment;
+        size_t before = fragments.size();
+        currentFragment = k;
+        arriveAtJoin();
+        currentFragment = saved - (fragments.size() < before && k < saved);
+      }
+    }
+  }
+  cluster.event();
+  return Gather::Ready;
+}
+
+//===----------------------------------------------------------------------===//
+// Reports
+//===----------------------------------------------------------------------===//
+
+std::string Warp::name() const {
+  return (Twine(cta.name()) + " warp " + Twine(index)).str();
+}
+
+Site Warp::site() const {
+  Site site;
+  site.agent = name();
+  if (current) {
+    site.line = current->line;
+    site.instruction = current->text.str();
+  }
+  return site;
+}
+
+bool Warp::complain(llvm::StringRef kind, const Twine &message) {
+  Finding finding;
+  finding.kind = kind.str();
+  finding.message = message.str();
+  finding.sites.push_back(site());
+  cluster.addFinding(std::move(finding));
+  return cluster.stopped();
+}
+
+Status Warp::fault(llvm::StringRef kind, const Twine &message) {
+  complain(kind, message);
+  cluster.stopping = true;
+  return Status::Stop;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+BytesRef Warp::locateShared(uint64_t address, unsigned bytes, bool isWrite,
+                            unsigned alignment) {
+  uint64_t rank = address >> rankShift;
+  uint64_t offset = address & ((uint64_t(1) << rankShift) - 1);
+  const char *verb = isWrite ? "write" : "read";
+  if (rank >= cluster.ctas.size() || offset < sharedBase ||
+      offset + bytes > context.sharedBytes) {
+    fault("bounds", Twine(verb) + " of " + Twine(bytes) +
+                        " bytes at shared address 0x" +
+                        Twine::utohexstr(address) +
+                        " is outside the CTA's shared memory (0x" +
+                        Twine::utohexstr(sharedBase) + " to 0x" +
+                        Twine::utohexstr(context.sharedBytes) + ")");
+    return {};
+  }
+  if (offset & (alignment - 1)) {
+    if (context.options.checks.bounds &&
+        complain("alignment", Twine(verb) + " at shared address 0x" +
+                                  Twine::utohexstr(address) +
+                                  " is not aligned to " + Twine(alignment) +
+                                  " bytes"))
+      return {};
+  }
+  SharedMemory &shared = cluster.ctas[rank]->shared;
+  return {&shared.bytes[offset], &shared.undefined[offset]};
+}
+
+BytesRef Warp::locate(Space space, uint64_t address, unsigned bytes,
+                      unsigned lane, bool isWrite, unsigned alignment) {
+  if (space == Space::Generic) {
+    switch (address >> 32) {
+    case sharedWindow >> 32:
+      space = Space::Shared;
+      address &= windowMask;
+      break;
+    case localWindow >> 32:
+      space = Space::Local;
+      address &= windowMask;
+      break;
+    case paramWindow >> 32:
+      space = Space::Param;
+      address &= windowMask;
+      break;
+    default:
+      space = Space::Global;
+    }
+  }
+  const char *verb = isWrite ? "write" : "read";
+  switch (space) {
+  case Space::Shared:
+    return locateShared(address, bytes, isWrite, alignment);
+  case Space::Local: {
+    uint64_t size = context.function.localBytes;
+    if (address + bytes > size || address > size) {
+      fault("bounds", Twine(verb) + " of " + Twine(bytes) +
+                          " bytes at local address 0x" +
+                          Twine::utohexstr(address) +
+                          " is outside the thread's " + Twine(size) +
+                          " bytes");
+      return {};
+    }
+    return {&local[lane * size + address], nullptr};
+  }
+  case Space::Param: {
+    uint64_t size = context.parameters.size();
+    if (isWrite || address > size || address + bytes > size) {
+      fault("bounds", Twine(verb) + " of " + Twine(bytes) +
+                          " bytes at parameter offset " + Twine(address) +
+                          (isWrite ? " is not allowed"
+                                   : " is outside the entry's parameters"));
+      return {};
+    }
+    return {const_cast<uint8_t *>(&context.parameters[address]), nullptr};
+  }
+  default:
+    break;
+  }
+  GlobalBuffer *buffer = context.findBuffer(address);
+  if (!buffer || address < buffer->address || bytes > buffer->size ||
+      address - buffer->address > buffer->size - bytes) {
+    std::string where =
+        !buffer ? "outside every buffer"
+        : address < buffer->address
+            ? (Twine(buffer->address - address) + " bytes before buffer '" +
+               buffer->name + "'")
+                  .str()
+            : ("at offset " + Twine(address - buffer->address) +
+               " of buffer '" + buffer->name + "' of " + Twine(buffer->size) +
+               " bytes")
+                  .str();
+    fault("bounds", Twine(verb) + " of " + Twine(bytes) +
+                        " bytes at global address 0x" +
+                        Twine::utohexstr(address) + " (lane " + Twine(lane) +
+                        ") is " + where);
+    return {};
+  }
+  if (address & (alignment - 1)) {
+    if (context.options.checks.bounds &&
+        complain("alignment", Twine(verb) + " at global address 0x" +
+                                  Twine::utohexstr(address) +
+                                  " is not aligned to " + Twine(alignment) +
+                                  " bytes"))
+      return {};
+  }
+  uint64_t offset = address - buffer->address;
+  return {buffer->data + offset, buffer->undefined.empty()
+                                     ? nullptr
+                                     : buffer->undefined.data() + offset};
+}
