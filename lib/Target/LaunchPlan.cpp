@@ -8,6 +8,7 @@
 
 #include "lpfa/Target/LaunchPlan.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace lpfa;
 namespace json = llvm::json;
@@ -117,17 +118,25 @@ static json::Value toJSON(const PlanKernel &kernel) {
 } // namespace lpfa
 
 json::Value lpfa::toJSON(const LaunchPlan &plan) {
-  json::Object object{{"schema_version", LaunchPlan::schemaVersion},
-                      {"function", plan.function},
-                      {"chip", plan.chip},
+  return json::Object{{"function", plan.function},
                       {"arguments", writeAll(plan.arguments)},
                       {"results", writeAll(plan.results)},
                       {"temporaries", writeAll(plan.temporaries)},
                       {"checks", writeAll(plan.checks)},
                       {"kernels", writeAll(plan.kernels)}};
+}
+
+json::Value lpfa::toJSON(const ModulePlan &plan) {
+  json::Object object{{"schema_version", ModulePlan::schemaVersion},
+                      {"chip", plan.chip},
+                      {"functions", writeAll(plan.functions)}};
   if (!plan.ptxasVersion.empty())
     object["ptxas_version"] = plan.ptxasVersion;
   return object;
+}
+
+std::string lpfa::printPlan(const ModulePlan &plan) {
+  return llvm::formatv("{0:2}\n", toJSON(plan)).str();
 }
 
 //===----------------------------------------------------------------------===//
@@ -256,17 +265,8 @@ static bool fromJSON(const json::Value &value, PlanKernel &kernel,
 
 bool lpfa::fromJSON(const json::Value &value, LaunchPlan &plan,
                     json::Path path) {
-  int64_t version = 0;
   json::ObjectMapper mapper(value, path);
-  if (!mapper || !mapper.map("schema_version", version))
-    return false;
-  if (version != LaunchPlan::schemaVersion) {
-    path.field("schema_version").report("unknown version");
-    return false;
-  }
-  return mapper.map("function", plan.function) &&
-         mapper.map("chip", plan.chip) &&
-         mapper.mapOptional("ptxas_version", plan.ptxasVersion) &&
+  return mapper && mapper.map("function", plan.function) &&
          mapper.map("arguments", plan.arguments) &&
          mapper.map("results", plan.results) &&
          mapper.map("temporaries", plan.temporaries) &&
@@ -274,6 +274,21 @@ bool lpfa::fromJSON(const json::Value &value, LaunchPlan &plan,
          mapper.map("kernels", plan.kernels);
 }
 
-llvm::Expected<LaunchPlan> lpfa::parseLaunchPlan(llvm::StringRef text) {
-  return json::parse<LaunchPlan>(text, "plan");
+bool lpfa::fromJSON(const json::Value &value, ModulePlan &plan,
+                    json::Path path) {
+  int64_t version = 0;
+  json::ObjectMapper mapper(value, path);
+  if (!mapper || !mapper.map("schema_version", version))
+    return false;
+  if (version != ModulePlan::schemaVersion) {
+    path.field("schema_version").report("unknown version");
+    return false;
+  }
+  return mapper.map("chip", plan.chip) &&
+         mapper.mapOptional("ptxas_version", plan.ptxasVersion) &&
+         mapper.map("functions", plan.functions);
+}
+
+llvm::Expected<ModulePlan> lpfa::parsePlan(llvm::StringRef text) {
+  return json::parse<ModulePlan>(text, "plan");
 }

@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A compiled function's contract with whoever launches it, in a file
-// `plan.json`: its kernels in order, what each is given, and the buffers that
-// it needs. The launcher checks the arguments, evaluates `checks`, allocates
-// results and temporaries, and runs the kernels one after the other.
+// A compiled function's contract with whoever launches it: its kernels in
+// order, what each is given, and the buffers that it needs. The launcher checks
+// the arguments, evaluates `checks`, allocates results and temporaries, and
+// runs the kernels one after the other. The plans of a module's functions make
+// the file `plan.json`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -97,19 +98,25 @@ struct PlanCheck {
   std::string message;
 };
 
+/// How to run one function.
 struct LaunchPlan {
-  /// Of the JSON form. A reader refuses others.
-  static constexpr int64_t schemaVersion = 1;
-
   std::string function;
-  std::string chip;
-  /// `13.4`; empty if there is no cubin.
-  std::string ptxasVersion;
   std::vector<PlanArgument> arguments;
   std::vector<PlanResult> results;
   std::vector<PlanTemporary> temporaries;
   std::vector<PlanCheck> checks;
   std::vector<PlanKernel> kernels;
+};
+
+/// The file `plan.json`.
+struct ModulePlan {
+  /// Of the JSON form. A reader refuses others.
+  static constexpr int64_t schemaVersion = 1;
+
+  std::string chip;
+  /// `13.4`; empty if there is no cubin.
+  std::string ptxasVersion;
+  std::vector<LaunchPlan> functions;
 };
 
 /// The size of an element in memory, in bits; nothing for unknown names.
@@ -118,9 +125,15 @@ std::optional<unsigned> getElementBits(llvm::StringRef element);
 llvm::json::Value toJSON(const LaunchPlan &plan);
 bool fromJSON(const llvm::json::Value &json, LaunchPlan &plan,
               llvm::json::Path path);
+llvm::json::Value toJSON(const ModulePlan &plan);
+bool fromJSON(const llvm::json::Value &json, ModulePlan &plan,
+              llvm::json::Path path);
 
-/// Reads a plan. The error says where the text is wrong.
-llvm::Expected<LaunchPlan> parseLaunchPlan(llvm::StringRef text);
+/// Reads plan.json. The error says where the text is wrong.
+llvm::Expected<ModulePlan> parsePlan(llvm::StringRef text);
+
+/// What plan.json holds, indented, with a newline at the end.
+std::string printPlan(const ModulePlan &plan);
 
 } // namespace lpfa
 
