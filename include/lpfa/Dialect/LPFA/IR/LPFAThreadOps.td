@@ -127,6 +127,22 @@ def LPFA_ElectSyncOp : LPFA_ThreadOp<"elect_sync"> {
   let assemblyFormat = "attr-dict";
 }
 
+def LPFA_AnySyncOp : LPFA_ThreadOp<"any_sync"> {
+  let summary = "True where the condition holds in any thread of the warp";
+  let description = [{
+    `vote.sync.any.pred` over all 32 lanes (PTX 9.7.13.9): the warp must be
+    converged. All threads get the same result.
+
+    Example:
+    ```mlir
+    %some = lpfa.any_sync %changed
+    ```
+  }];
+  let arguments = (ins I1:$condition);
+  let results = (outs I1:$any);
+  let assemblyFormat = "$condition attr-dict";
+}
+
 def LPFA_SetMaxRegistersOp : LPFA_ThreadOp<"set_max_registers"> {
   let summary = "Changes the register budget of the warpgroup's threads";
   let description = [{

@@ -1,0 +1,314 @@
+//===- KernelDistribution.h - One kernel's program by thread ----*- C++ -*-===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The lowering walks a kernel's ops in order and emits what one thread does. A
+// value of the kernel becomes:
+//
+//   tile<128xNxf32>, bf16, f16   vector<N x element>: a row a thread, the row
+//                                is the thread's index in its role, and its
+//                                lane of tensor memory
+//   tile<128xNxf8..>             vector<N/4 x i32>: four codes a word
+//   tile<128xf32>                f32
+//   tile<32x4x4xf8E8M0FNU>       i32: the four scales of a row, also of the
+//                                row-major tiles that make an atom
+//   buffer in shared memory      !llvm.ptr<3>
+//   buffer in tensor memory      i32: the address of its first column, lane 0
+//   cursor                       variables for the slot and its phase bit
+//
+// Other types stay.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LPFA_LIB_DIALECT_LPFA_TRANSFORMS_DISTRIBUTETOTHREADS_KERNELDISTRIBUTION_H
+#define LPFA_LIB_DIALECT_LPFA_TRANSFORMS_DISTRIBUTETOTHREADS_KERNELDISTRIBUTION_H
+
+#include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
+#include "lpfa/Target/TargetModel.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace lpfa {
+
+/// Builds the arithmetic of one thread.
+class ThreadBuilder : public mlir::ImplicitLocOpBuilder {
+public:
+  using mlir::ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+
+  mlir::Value index(int64_t value) {
+    return mlir::arith::ConstantIndexOp::create(*this, value);
+  }
+  mlir::Value i32(int64_t value) {
+    return mlir::arith::ConstantOp::create(
+        *this, getI32IntegerAttr(static_cast<int32_t>(value)));
+  }
+  mlir::Value i1(bool value) {
+    return mlir::arith::ConstantOp::create(*this, getBoolAttr(value));
+  }
+  mlir::Value f32(float value) {
+    return mlir::arith::ConstantOp::create(*this, getF32FloatAttr(value));
+  }
+  mlir::Value add(mlir::Value x, mlir::Value y) {
+    if (isFloat(x))
+      return mlir::arith::AddFOp::create(*this, x, y);
+    return mlir::arith::AddIOp::create(*this, x, y);
+  }
+  mlir::Value sub(mlir::Value x, mlir::Value y) {
+    if (isFloat(x))
+      return mlir::arith::SubFOp::create(*this, x, y);
+    return mlir::arith::SubIOp::create(*this, x, y);
+  }
+  mlir::Value mul(mlir::Value x, mlir::Value y) {
+    if (isFloat(x))
+      return mlir::arith::MulFOp::create(*this, x, y);
+    return mlir::arith::MulIOp::create(*this, x, y);
+  }
+  /// The larger; of floats that one which is not NaN.
+  mlir::Value max(mlir::Value x, mlir::Value y) {
+    if (isFloat(x))
+      return mlir::arith::MaxNumFOp::create(*this, x, y);
+    return mlir::arith::MaxSIOp::create(*this, x, y);
+  }
+  mlir::Value min(mlir::Value x, mlir::Value y) {
+    if (isFloat(x))
+      return mlir::arith::MinNumFOp::create(*this, x, y);
+    return mlir::arith::MinSIOp::create(*this, x, y);
+  }
+  mlir::Value div(mlir::Value x, mlir::Value y) {
+    return mlir::arith::DivUIOp::create(*this, x, y);
+  }
+  mlir::Value rem(mlir::Value x, mlir::Value y) {
+    return mlir::arith::RemUIOp::create(*this, x, y);
+  }
+  mlir::Value bitAnd(mlir::Value x, mlir::Value y) {
+    return mlir::arith::AndIOp::create(*this, x, y);
+  }
+  mlir::Value bitOr(mlir::Value x, mlir::Value y) {
+    return mlir::arith::OrIOp::create(*this, x, y);
+  }
+  mlir::Value bitXor(mlir::Value x, mlir::Value y) {
+    return mlir::arith::XOrIOp::create(*this, x, y);
+  }
+  mlir::Value shiftLeft(mlir::Value x, int64_t by) {
+    return mlir::arith::ShLIOp::create(*this, x, i32(by));
+  }
+  mlir::Value shiftRight(mlir::Value x, int64_t by) {
+    return mlir::arith::ShRUIOp::create(*this, x, i32(by));
+  }
+  mlir::Value compare(mlir::arith::CmpIPredicate predicate, mlir::Value x,
+                      mlir::Value y) {
+    return mlir::arith::CmpIOp::create(*this, predicate, x, y);
+  }
+  mlir::Value compare(mlir::arith::CmpFPredicate predicate, mlir::Value x,
+                      mlir::Value y) {
+    return mlir::arith::CmpFOp::create(*this, predicate, x, y);
+  }
+  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
+    return mlir::arith::SelectOp::create(*this, condition, x, y);
+  }
+  mlir::Value toI32(mlir::Value x) {
+    return mlir::arith::IndexCastOp::create(*this, getI32Type(), x);
+  }
+  mlir::Value toIndex(mlir::Value x) {
+    return mlir::arith::IndexCastOp::create(*this, getIndexType(), x);
+  }
+  mlir::Value toBits(mlir::Value x) {
+    return mlir::arith::BitcastOp::create(*this, getI32Type(), x);
+  }
+  mlir::Value toFloat(mlir::Value bits) {
+    return mlir::arith::BitcastOp::create(*this, getF32Type(), bits);
+  }
+
+  /// `pointer` and some bytes, counted by an integer value or a constant.
+  mlir::Value offset(mlir::Value pointer, mlir::Value bytes) {
+    return mlir::LLVM::GEPOp::create(*this, pointer.getType(), getI8Type(),
+                                     pointer, mlir::LLVM::GEPArg(bytes));
+  }
+  mlir::Value offset(mlir::Value pointer, int64_t bytes) {
+    if (bytes == 0)
+      return pointer;
+    return mlir::LLVM::GEPOp::create(
+        *this, pointer.getType(), getI8Type(), pointer,
+        mlir::LLVM::GEPArg(static_cast<int32_t>(bytes)));
+  }
+
+  /// Runs `body` with the insertion point in an `scf.if` of `condition`.
+  void when(mlir::Value condition, llvm::function_ref<void()> body) {
+    auto op = mlir::scf::IfOp::create(*this, condition, /*withElse=*/false);
+    InsertionGuard guard(*this);
+    setInsertionPointToStart(op.thenBlock());
+    body();
+  }
+
+private:
+  static bool isFloat(mlir::Value x) {
+    return llvm::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(x.getType()));
+  }
+};
+
+/// How the rows of a tile lie in shared memory: blocks of up to 128 bytes of
+/// every row, one block after the other, each swizzled over its width.
+struct SharedLayout {
+  /// The layout of a buffer of rank 2, an error at `op` if it has none.
+  static mlir::FailureOr<SharedLayout> get(mlir::Operation *op,
+                                           BufferType buffer);
+
+  int64_t rows;
+  int64_t rowBytes; // Of one block, and of the swizzle: 32, 64 or 128.
+  int64_t blocks;
+  int64_t elementsPerBlock;
+
+  int64_t getBlockBytes() const { return rows * rowBytes; }
+  /// Where the pattern of the swizzle repeats.
+  int64_t getAlignment() const { return 8 * rowBytes; }
+};
+
+/// A cursor's variables: which slot of the ring (absent for a ring of one), and
+/// the parity of how often the cursor has gone round.
+struct CursorVariables {
+  mlir::Value slot, phase; // memref<i32>
+  int64_t stages;
+};
+
+/// The mbarriers of a ring.
+struct BarrierRing {
+  int64_t offset; // Of the first in shared memory.
+  int64_t stages;
+};
+
+/// Lowers one kernel to a `gpu.func`.
+class KernelDistribution {
+public:
+  /// The builder stands where the function goes.
+  KernelDistribution(KernelOp kernel, const mlir::OpBuilder &builder)
+      : kernel(kernel), b(kernel.getLoc(), builder) {}
+
+  mlir::LogicalResult run();
+
+private:
+  //===--------------------------------------------------------------------===//
+  // KernelFrame.cpp: the function around the roles
+  //===--------------------------------------------------------------------===//
+
+  mlir::LogicalResult collectParameters();
+  mlir::LogicalResult layOutSharedMemory();
+  void createFunction();
+  void buildPrologue();
+  void buildEpilogue();
+  mlir::LogicalResult buildRoles();
+  mlir::LogicalResult buildWarpgroup(llvm::ArrayRef<RoleOp> roles);
+  mlir::LogicalResult buildRole(RoleOp role);
+  mlir::FailureOr<ParameterAttr>
+  getTensorMap(mlir::Operation *op, mlir::Value view, BufferType buffer);
+  mlir::Value getParameter(ParameterAttr attr);
+  /// A pointer, size or stride of a view, as it stands in the parameters.
+  mlir::Value getPointer(mlir::Value view);
+  mlir::Value getSize(mlir::Value view, int64_t dimension);
+  mlir::Value getStride(mlir::Value view, int64_t dimension);
+  int64_t getThreads() const;
+  int64_t getTensorColumns() const;
+
+  //===--------------------------------------------------------------------===//
+  // ControlFlow.cpp
+  //===--------------------------------------------------------------------===//
+
+  /// Lowers all ops of a block but its terminator.
+  mlir::LogicalResult lower(mlir::Block &block);
+  mlir::LogicalResult lower(mlir::Operation *op);
+  mlir::LogicalResult lower(mlir::scf::IfOp op);
+  mlir::LogicalResult lower(mlir::scf::ForOp op);
+  mlir::LogicalResult lower(ForWorkOp op);
+  mlir::LogicalResult lower(ForStepsOp op);
+  mlir::LogicalResult lower(KeyRangeOp op);
+  mlir::LogicalResult lower(DimOp op);
+  mlir::LogicalResult lower(CursorOp op);
+  mlir::LogicalResult lower(AdvanceOp op);
+  mlir::LogicalResult lowerYield(mlir::Block &block);
+  mlir::Value getWorkCount(mlir::ValueRange bounds);
+  void mapCoordinates(mlir::Block &block, mlir::Value work,
+                      mlir::ValueRange bounds);
+  mlir::FailureOr<mlir::Type> convertType(mlir::Operation *op, mlir::Type type);
+
+  //===--------------------------------------------------------------------===//
+  // TensorCore.cpp: buffers, barriers, asynchronous engines
+  //===--------------------------------------------------------------------===//
+
+  mlir::LogicalResult lower(ChannelOp op);
+  mlir::LogicalResult lower(AccumulatorOp op);
+  mlir::LogicalResult lower(ScratchOp op);
+  mlir::LogicalResult lower(SlotAtOp op);
+  mlir::LogicalResult lower(SliceOp op);
+  mlir::LogicalResult lower(WaitOp op);
+  mlir::LogicalResult lower(ArriveOp op);
+  mlir::LogicalResult lower(CommitOp op);
+  mlir::LogicalResult lower(ExpectBytesOp op);
+  mlir::LogicalResult lower(FenceOp op);
+  mlir::LogicalResult lower(LoadAsyncOp op);
+  mlir::LogicalResult lower(StoreAsyncOp op);
+  mlir::LogicalResult lower(StoreWaitOp op);
+  mlir::LogicalResult lower(CopyScalesOp op);
+  mlir::LogicalResult lower(MmaOp op);
+  mlir::LogicalResult checkPlace(mlir::Operation *op, BufferType buffer,
+                                 PlaceAttr place);
+  mlir::Value getPlace(PlaceAttr place);
+  mlir::Value getBarrier(mlir::Value barrier, mlir::Value cursor);
+  mlir::SmallVector<mlir::Value> getCoordinates(mlir::ValueRange indices);
+
+  //===--------------------------------------------------------------------===//
+  // Registers.cpp: tiles in registers and their way to memory
+  //===--------------------------------------------------------------------===//
+
+  mlir::LogicalResult lower(ReadOp op);
+  mlir::LogicalResult lower(WriteOp op);
+  mlir::LogicalResult lower(RescaleBufferOp op);
+  mlir::LogicalResult lower(LoadOp op);
+  mlir::LogicalResult lower(PackAtomOp op);
+  mlir::LogicalResult lower(StoreOp op);
+  mlir::LogicalResult lower(SplatOp op);
+  mlir::LogicalResult lower(NormalizeOp op);
+  mlir::Value readTensorMemory(mlir::Value address, mlir::VectorType type);
+  void writeTensorMemory(mlir::Value value, mlir::Value address);
+  mlir::LogicalResult writeSharedTile(WriteOp op);
+  mlir::Value getAtomOffset();
+
+  //===--------------------------------------------------------------------===//
+  // Softmax.cpp
+  //===--------------------------------------------------------------------===//
+
+  mlir::LogicalResult lower(ApplyMaskOp op);
+  mlir::LogicalResult lower(SoftmaxStepOp op);
+  mlir::LogicalResult lower(SoftmaxFinishOp op);
+
+  KernelOp kernel;
+  ThreadBuilder b;
+  mlir::gpu::GPUFuncOp func;
+
+  /// Parameters in the order of the function's arguments.
+  mlir::SmallVector<ParameterAttr> parameters;
+
+  /// Offsets in shared memory behind the tiles.
+  int64_t barriersOffset = 0, slotOffset = 0, sharedBytes = 0;
+
+  /// From the prologue.
+  mlir::Value sharedBase, tensorBase, threadInCTA, warp;
+
+  /// Of the role at hand: its thread's index, and the first lane of the warp's
+  /// quarter of tensor memory as part of an address.
+  mlir::Value thread, laneBase;
+
+  mlir::IRMapping values;
+  llvm::DenseMap<mlir::Value, CursorVariables> cursors;
+  llvm::DenseMap<mlir::Value, BarrierRing> barriers;
+};
+
+} // namespace lpfa
+
+#endif // LPFA_LIB_DIALECT_LPFA_TRANSFORMS_DISTRIBUTETOTHREADS_KERNELDISTRIBUTION_H

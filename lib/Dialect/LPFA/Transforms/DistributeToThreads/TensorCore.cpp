@@ -1,0 +1,328 @@
+//===- TensorCore.cpp - Buffers, barriers and asynchronous engines --------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelDistribution.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace lpfa;
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+/// A tile that engines read or write with a swizzle starts where its pattern
+/// does, in every slot of a ring.
+LogicalResult KernelDistribution::checkPlace(Operation *op, BufferType buffer,
+                                             PlaceAttr place) {
+  if (buffer.getSpace() != MemorySpace::Shared || buffer.getRank() != 2)
+    return success();
+  FailureOr<SharedLayout> layout = SharedLayout::get(op, buffer);
+  if (failed(layout))
+    return failure();
+  int64_t alignment = layout->getAlignment();
+  if (place.getOffset() % alignment || place.getSize() % alignment)
+    return op->emitOpError("places ")
+           << buffer << " at " << place << ", but its swizzle needs multiples "
+           << "of " << alignment << " bytes";
+  return success();
+}
+
+Value KernelDistribution::getPlace(PlaceAttr place) {
+  if (place.getSpace() == MemorySpace::Shared)
+    return b.offset(sharedBase, place.getOffset());
+  return b.add(tensorBase, b.i32(place.getOffset()));
+}
+
+LogicalResult KernelDistribution::lower(ChannelOp op) {
+  for (auto [buffer, place] :
+       llvm::zip(op.getChannel().getType().getBuffers(),
+                 op.getPlaces()->getAsRange<PlaceAttr>()))
+    if (failed(checkPlace(op, buffer, place)))
+      return failure();
+  return success();
+}
+
+LogicalResult KernelDistribution::lower(AccumulatorOp op) {
+  if (failed(checkPlace(op, op.getBuffer().getType(), *op.getPlace())))
+    return failure();
+  values.map(op.getBuffer(), getPlace(*op.getPlace()));
+  return success();
+}
+
+LogicalResult KernelDistribution::lower(ScratchOp op) {
+  if (failed(checkPlace(op, op.getBuffer().getType(), *op.getPlace())))
+    return failure();
+  values.map(op.getBuffer(), getPlace(*op.getPlace()));
+  return success();
+}
+
+LogicalResult KernelDistribution::lower(SlotAtOp op) {
+  auto channel = op.getChannel().getDefiningOp<ChannelOp>();
+  Value slot;
+  if (Value variable = cursors[op.getCursor()].slot)
+    slot = memref::LoadOp::create(b, variable);
+  for (auto [buffer, place] : llvm::zip(
+           op.getBuffers(), channel.getPlaces()->getAsRange<PlaceAttr>())) {
+    Value start = getPlace(place);
+    if (slot) {
+      Value distance = b.mul(slot, b.i32(place.getSize()));
+      start = place.getSpace() == MemorySpace::Shared
+                  ? b.offset(start, distance)
+                  : b.add(start, distance);
+    }
+    values.map(buffer, start);
+  }
+  return success();
+}
+
+LogicalResult KernelDistribution::lower(SliceOp op) {
+  BufferType type = op.getBuffer().getType();
+  int64_t bits = op.getColumn() * type.getElementType().getIntOrFloatBitWidth();
+  if (bits % 32)
+    return op.emitOpError("must start at a column of tensor memory, 32 bits");
+  values.map(op.getResult(),
+             b.add(values.lookup(op.getBuffer()), b.i32(bits / 32)));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers and fences
+//===----------------------------------------------------------------------===//
+
+Value KernelDistribution::getBarrier(Value barrier, Value cursor) {
+  Value ring = b.offset(sharedBase, barriers[barrier].offset);
+  Value variable = cursors[cursor].slot;
+  if (!variable)
+    return ring;
+  Value slot = memref::LoadOp::create(b, variable);
+  return b.offset(ring, b.mul(slot, b.i32(TargetModel::mbarrierBytes)));
+}
+
+LogicalResult KernelDistribution::lower(WaitOp op) {
+  const CursorVariables &cursor = cursors[op.getCursor()];
+  int64_t rounds = op.getBack() / cursor.stages;
+  if (rounds > 1)
+    return op.emitOpError("can go back one round at most, ")
+           << cursor.stages << " uses, as the parity of a phase says no more";
+  // Before the first use the parity is that of the phase before the first,
+  // which counts as complete.
+  Value parity = memref::LoadOp::create(b, cursor.phase);
+  if (rounds == 1)
+    parity = b.bitXor(parity, b.i32(1));
+  MBarrierWaitOp::create(b, getBarrier(op.getBarrier(), op.getCursor()),
+                         parity);
+  return success();
+}
+
+LogicalResult KernelDistribution::lower(ArriveOp op) {
+  MBarrierArriveOp::create(b, getBarrier(op.getBarrier(), op.getCursor()));
+  return success();
+}
+
+LogicalResult KernelDistribution::lower(CommitOp op) {
+  Tcgen05CommitOp::create(b, getBarrier(op.getBarrier(), op.getCursor()));
+  return success();
+}
+
+LogicalResult KernelDistribution::lower(ExpectBytesOp op) {
+  if (int64_t(op.getBytes()) > TargetModel::maxTransactionCount)
+    return op.emitOpError("expects more than ")
+           << TargetModel::maxTransactionCount << " bytes";
+  MBarrierArriveExpectTxOp::create(
+      b, getBarrier(op.getBarrier(), op.getCursor()), b.i32(op.getBytes()));
+  return success();
+}
+
+LogicalResult KernelDistribution::lower(FenceOp op) {
+  switch (op.getKind()) {
+  case FenceKind::ProxyAsync:
+    FenceProxyAsyncOp::create(b);
+    return success();
+  case FenceKind::BeforeThreadSync:
+    Tcgen05FenceOp::create(b, FenceSide::Before);
+    return success();
+  case FenceKind::AfterThreadSync:
+    Tcgen05FenceOp::create(b, FenceSide::After);
+    return success();
+  case FenceKind::TensorStores:
+    Tcgen05WaitStOp::create(b);
+    return success();
+  }
+  llvm_unreachable("unknown fence");
+}
+
+//===----------------------------------------------------------------------===//
+// Bulk copies
+//===----------------------------------------------------------------------===//
+
+/// The coordinates of a box, fastest-varying first.
+SmallVector<Value> KernelDistribution::getCoordinates(ValueRange indices) {
+  SmallVector<Value> coordinates;
+  for (Value index : llvm::reverse(indices))
+    coordinates.push_back(b.toI32(values.lookup(index)));
+  return coordinates;
+}
+
+LogicalResult KernelDistribution::lower(LoadAsyncOp op) {
+  if (!op.getBarrier())
+    return op.emitOpError("must signal a barrier");
+  Value destination = values.lookup(op.getBuffer());
+  Value barrier = getBarrier(op.getBarrier(), op.getCursor());
+  Value view = op.getView();
+  BufferType buffer = op.getBuffer().getType();
+
+  if (buffer.isScales()) {
+    // An atom is contiguous: where it starts is all there is to say.
+    ArrayRef<int64_t> shape = op.getView().getType().getShape();
+    if (shape.size() < 3 || shape.take_back(3) != buffer.getShape())
+      return op.emitOpError("loads an atom of scales from ")
+             << view.getType() << ", whose last dimensions are no atom";
+    Value element = b.index(0);
+    for (size_t i = 0; i + 3 < shape.size(); ++i)
+      element = b.add(element, b.mul(values.lookup(op.getIndices()[i]),
+                                     getStride(view, i)));
+    Value source = b.offset(
+        getPointer(view),
+        arith::IndexCastOp::create(b, b.getI64Type(), element).getResult());
+    BulkLoadOp::create(b, source, destination,
+                       b.i32(TargetModel::scaleAtomBytes), barrier);
+    return success();
+  }
+
+  FailureOr<ParameterAttr> map = getTensorMap(op, view, buffer);
+  FailureOr<SharedLayout> layout = SharedLayout::get(op, buffer);
+  if (failed(map) || failed(layout))
+    return failure();
+  SmallVector<Value> coordinates = getCoordinates(op.getIndices());
+  Value column = coordinates[0];
+  for (int64_t i = 0; i < layout->blocks; ++i) {
+    coordinates[0] = b.add(column, b.i32(i * layout->elementsPerBlock));
+    BulkTensorLoadOp::create(b, getParameter(*map), coordinates,
+                             b.offset(destination, i * layout->getBlockBytes()),
+                             barrier);
+  }
+  return success();
+}
+
+LogicalResult KernelDistribution::lower(StoreAsyncOp op) {
+  BufferType buffer = op.getBuffer().getType();
+  FailureOr<ParameterAttr> map = getTensorMap(op, op.getView(), buffer);
+  FailureOr<SharedLayout> layout = SharedLayout::get(op, buffer);
+  if (failed(map) || failed(layout))
+    return failure();
+  Value source = values.lookup(op.getBuffer());
+  SmallVector<Value> coordinates = getCoordinates(op.getIndices());
+  Value column = coordinates[0];
+  for (int64_t i = 0; i < layout->blocks; ++i) {
+    coordinates[0] = b.add(column, b.i32(i * layout->elementsPerBlock));
+    BulkTensorStoreOp::create(b, b.offset(source, i * layout->getBlockBytes()),
+                              getParameter(*map), coordinates);
+  }
+  BulkCommitGroupOp::create(b);
+  return success();
+}
+
+LogicalResult KernelDistribution::lower(StoreWaitOp op) {
+  BulkWaitGroupOp::create(b, 0, /*read=*/!op.getComplete());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor core
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelDistribution::lower(CopyScalesOp op) {
+  // Rows of 16 bytes without swizzle, in groups of eight.
+  Value source = SharedDescriptorOp::create(b, values.lookup(op.getSource()),
+                                            /*swizzle=*/0, /*leading=*/16,
+                                            /*stride=*/128);
+  Tcgen05CpOp::create(b, source, values.lookup(op.getDestination()));
+  return success();
+}
+
+/// A K-major operand: groups of eight rows follow each other.
+static Value buildKMajorDescriptor(ThreadBuilder &b, Value start,
+                                   const SharedLayout &layout) {
+  return SharedDescriptorOp::create(b, start, layout.rowBytes, /*leading=*/16,
+                                    /*stride=*/8 * layout.rowBytes);
+}
+
+/// An MN-major operand, K rows by MN columns: groups of eight K follow each
+/// other, and blocks of the swizzle's width.
+static Value buildMNMajorDescriptor(ThreadBuilder &b, Value start,
+                                    const SharedLayout &layout) {
+  return SharedDescriptorOp::create(
+      b, start, layout.rowBytes, layout.getBlockBytes(), 8 * layout.rowBytes);
+}
+
+LogicalResult KernelDistribution::lower(MmaOp op) {
+  BufferType aType = op.getA().getType(), bType = op.getB().getType();
+  int64_t n = op.getD().getType().getShape()[1];
+  int64_t depth = TargetModel::mmaDepth;
+  int64_t steps = aType.getShape()[1] / depth;
+  auto isByte = [](BufferType type) {
+    return isa<Float8E4M3FNType, Float8E5M2Type>(type.getElementType());
+  };
+  if (!isByte(aType) || !isByte(bType))
+    return op.emitOpError("multiplies f8E4M3FN and f8E5M2 only");
+  if (op.getD().getType().getShape()[0] != TargetModel::mmaRows ||
+      !TargetModel::isLegalMMAColumns(n) || steps > 4)
+    return op.emitOpError("must have 128 rows, a multiple of 16 up to 256 "
+                          "columns, and at most 128 in between, for which an "
+                          "atom has scales");
+
+  // Where A and B are for each K step.
+  Value a = values.lookup(op.getA());
+  Value bStart = values.lookup(op.getB());
+  bool isATensor = aType.getSpace() == MemorySpace::Tensor;
+  if (!isATensor) {
+    FailureOr<SharedLayout> layout = SharedLayout::get(op, aType);
+    if (failed(layout))
+      return failure();
+    a = buildKMajorDescriptor(b, a, *layout);
+  }
+  FailureOr<SharedLayout> bLayout = SharedLayout::get(op, bType);
+  if (failed(bLayout))
+    return failure();
+  Value bOperand = op.getTransposeB()
+                       ? buildKMajorDescriptor(b, bStart, *bLayout)
+                       : buildMNMajorDescriptor(b, bStart, *bLayout);
+  int64_t bStep = op.getTransposeB() ? depth : depth * bLayout->rowBytes;
+
+  Value d = values.lookup(op.getD());
+  Value aScales = values.lookup(op.getScalesA());
+  Value bScales = values.lookup(op.getScalesB());
+  Value accumulate =
+      op.getAccumulate() ? values.lookup(op.getAccumulate()) : b.i1(false);
+  auto issue = [&](int64_t i) {
+    // Four bytes a column.
+    Value aStep = isATensor
+                      ? b.add(a, b.i32(i * depth / 4))
+                      : AdvanceDescriptorOp::create(b, a, b.i32(i * depth));
+    Value bStepped = AdvanceDescriptorOp::create(b, bOperand, b.i32(i * bStep));
+    Value instruction = InstructionDescriptorOp::create(
+        b, static_cast<int32_t>(TargetModel::mmaRows), static_cast<int32_t>(n),
+        aType.getElementType(), bType.getElementType(), /*aMN=*/false,
+        /*bMN=*/!op.getTransposeB(), static_cast<int32_t>(i),
+        static_cast<int32_t>(i));
+    Tcgen05MMAOp::create(b, aStep, bStepped, d,
+                         i == 0 ? accumulate : b.i1(true), aScales, bScales,
+                         instruction);
+  };
+  for (int64_t i = 0; i < steps; ++i) {
+    if (!op.getValid()) {
+      issue(i);
+      continue;
+    }
+    Value isValid = b.compare(arith::CmpIPredicate::sgt,
+                              values.lookup(op.getValid()), b.index(i * depth));
+    b.when(isValid, [&] { issue(i); });
+  }
+  return success();
+}
