@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "SizeChecks.h"
 #include "lpfa/Conversion/LPFAToLinalg/LPFAToLinalg.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -167,9 +169,14 @@ struct DequantizeLowering : OpRewritePattern<DequantizeOp> {
     AffineMap blockMap = getBlockMap(rewriter.getContext(), rank, op.getAxis());
     SmallVector<utils::IteratorType> parallel(rank,
                                               utils::IteratorType::parallel);
-    Value output =
-        emitEmpty(rewriter, loc,
-                  tensor::getMixedSizes(rewriter, loc, op.getElements()), type);
+    SmallVector<OpFoldResult> sizes =
+        tensor::getMixedSizes(rewriter, loc, op.getElements());
+    SmallVector<OpFoldResult> blocks = sizes;
+    blocks[op.getAxis()] = affine::makeComposedFoldedAffineApply(
+        rewriter, loc, rewriter.getAffineDimExpr(0).ceilDiv(kBlockSize),
+        {sizes[op.getAxis()]});
+    emitSizeChecks(rewriter, op, op.getScales(), blocks, "the scales");
+    Value output = emitEmpty(rewriter, loc, sizes, type);
     rewriter.replaceOpWithNewOp<linalg::GenericOp>(
         op, type, ValueRange{op.getElements(), op.getScales()}, output,
         ArrayRef{elementMap, blockMap, elementMap}, parallel,

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "SizeChecks.h"
 #include "lpfa/Conversion/LPFAToLinalg/LPFAToLinalg.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -100,6 +101,19 @@ struct UnpackScalesLowering : OpRewritePattern<UnpackScalesOp> {
       return rewriter.notifyMatchFailure(op, "result shapes are not reified");
     Value scales =
         tensor::EmptyOp::create(rewriter, loc, sizes[0], type.getElementType());
+
+    SmallVector<OpFoldResult> blocked =
+        tensor::getMixedSizes(rewriter, loc, op.getBlocked());
+    OpFoldResult rows = sizes[0][rank - 2], groups = sizes[0][rank - 1];
+    if (op.getTransposed())
+      std::swap(rows, groups);
+    AffineExpr d0 = rewriter.getAffineDimExpr(0);
+    blocked[rank - 2] = affine::makeComposedFoldedAffineApply(
+        rewriter, loc, d0.ceilDiv(128), {rows});
+    blocked[rank - 1] = affine::makeComposedFoldedAffineApply(
+        rewriter, loc, d0.ceilDiv(4), {groups});
+    emitSizeChecks(rewriter, op, op.getBlocked(), blocked,
+                   "the blocked scales");
 
     SmallVector<AffineExpr> source;
     for (int64_t dim = 0; dim < rank - 2; ++dim)

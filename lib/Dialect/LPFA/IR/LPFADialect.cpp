@@ -15,6 +15,8 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -36,7 +38,20 @@ void LPFADialect::registerAttributes() {
       >();
 }
 
+namespace {
+// Tensor-level ops compute values and may move between functions.
+struct LPFAInlinerInterface : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+
+  bool isLegalToInline(Operation *op, Region *, bool,
+                       IRMapping &) const override {
+    return isMemoryEffectFree(op);
+  }
+};
+} // namespace
+
 void LPFADialect::initialize() {
+  addInterfaces<LPFAInlinerInterface>();
   registerAttributes();
   registerTypes();
   addOperations<

@@ -88,7 +88,7 @@ def LPFA_QuantizeOp : LPFA_TensorOp<"quantize"> {
     DefaultValuedAttr<LPFA_ScaleRuleAttr, "::lpfa::ScaleRule::Rceil">:$rule);
   let results = (outs LPFA_ElementTensor:$elements, LPFA_ScaleTensor:$scales);
   let assemblyFormat = [{
-    $input `axis` `(` $axis `)` custom<ScaleRule>($rule) attr-dict
+    $input `axis` `(` $axis `)` `` custom<ScaleRule>($rule) attr-dict
     `:` type($input) `->` type($elements) `,` type($scales)
   }];
 }
@@ -311,8 +311,7 @@ def LPFA_AttentionOp
 // Codes
 //===----------------------------------------------------------------------===//
 
-class LPFA_CodeOp<string mnemonic>
-    : LPFA_Op<mnemonic, !listconcat(ElementwiseMappable.traits, [Pure])>;
+class LPFA_CodeOp<string mnemonic> : LPFA_Op<mnemonic, [Pure]>;
 
 def LPFA_EncodeOp : LPFA_CodeOp<"encode"> {
   let summary = "rounds an f32 to the code of a narrow float";
