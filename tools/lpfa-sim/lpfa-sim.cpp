@@ -62,9 +62,7 @@ static cl::opt<std::string>
     reportFormat("report", cl::desc("json: write findings and statistics to "
                                     "stdout in JSON"),
                  cl::value_desc("json"), cl::cat(category));
-static cl::opt<bool> stats("stats", cl::desc("Print statistics to stderr"),
-                           cl::cat(category));
-static cl::opt<unsigned> threads("threads",
+static cl::opt<unsigned> threads("jobs",
                                  cl::desc("Host threads (0: all cores)"),
                                  cl::init(0), cl::cat(category));
 static cl::opt<uint64_t>
@@ -119,6 +117,11 @@ static void printStatistics(const Statistics &s) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  // LLVM has an option of this name for its own counters.
+  if (cl::Option *theirs = cl::getRegisteredOptions().lookup("stats"))
+    theirs->removeArgument();
+  cl::opt<bool> stats("stats", cl::desc("Print statistics to stderr"),
+                      cl::cat(category));
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(argc, argv, overview, &llvm::errs()))
     return 1;
