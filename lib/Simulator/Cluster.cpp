@@ -345,6 +345,14 @@ void Cluster::run() {
       idleSweeps = failedPolls = 0;
       continue;
     }
+    // A random turn leaves warps out.
+    bool mayRun = llvm::any_of(ctas, [](const auto &cta) {
+      return llvm::any_of(cta->warps, [](const auto &warp) {
+        return !warp->finished() && warp->mayRun();
+      });
+    });
+    if (!done && mayRun)
+      continue;
     // Warps that only spin must not keep asynchronous work from happening.
     if (done && ++idleSweeps % 1024 != 0)
       continue;
