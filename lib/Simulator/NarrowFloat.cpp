@@ -229,7 +229,7 @@ uint32_t lpfa::sim::encode(ElementFormat format, double value,
   const FormatInfo &fields = info(format);
   bool isTF32 = format == ElementFormat::TF32;
   if (std::isnan(value))
-    return isTF32 ? 0x7FFFFFFF : fields.nanCode;
+    return isTF32 ? fields.nanCode << 13 : fields.nanCode;
   bool negative = std::signbit(value);
   double magnitude = std::fabs(value);
   if (format == ElementFormat::UE8M0)

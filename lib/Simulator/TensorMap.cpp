@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lpfa/Simulator/TensorMap.h"
+#include "lpfa/Simulator/NarrowFloat.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Endian.h"
@@ -148,9 +149,9 @@ Error TensorMap::validate() const {
     return fail("global address 0x" + llvm::utohexstr(globalAddress, true) +
                 " is not a multiple of " + Twine(alignment));
   for (unsigned i = 0; i != rank; ++i) {
-    if (dims[i] == 0 || dims[i] > (uint64_t(1) << 32))
+    if (dims[i] == 0 || dims[i] > (uint64_t(1) << 31))
       return fail("dims[" + Twine(i) + "] = " + Twine(dims[i]) +
-                  " is not in 1..2^32");
+                  " is not in 1..2^31");
     if (box[i] == 0 || box[i] > 256)
       return fail("box[" + Twine(i) + "] = " + Twine(box[i]) +
                   " is not in 1..256");
@@ -243,9 +244,8 @@ TensorMapBlob TensorMap::encode() const {
   cursor.put<uint8_t>(static_cast<uint8_t>(fill));
   cursor.put<uint16_t>(static_cast<uint16_t>(l2Promotion));
   cursor.put<uint64_t>(globalAddress);
-  // 2^32 does not fit 32 bits.
   for (uint64_t dim : dims)
-    cursor.put<uint32_t>(static_cast<uint32_t>(dim - 1));
+    cursor.put<uint32_t>(static_cast<uint32_t>(dim));
   for (uint64_t stride : strides)
     cursor.put<uint64_t>(stride);
   for (uint32_t extent : box)
@@ -277,7 +277,7 @@ Expected<TensorMap> TensorMap::decode(llvm::ArrayRef<uint8_t> bytes) {
   map.l2Promotion = cursor.get<uint16_t>();
   map.globalAddress = cursor.get<uint64_t>();
   for (uint64_t &dim : map.dims)
-    dim = uint64_t(cursor.get<uint32_t>()) + 1;
+    dim = cursor.get<uint32_t>();
   for (uint64_t &stride : map.strides)
     stride = cursor.get<uint64_t>();
   for (uint32_t &extent : map.box)
@@ -318,7 +318,7 @@ Error TensorMap::replaceField(TensorMapField field, unsigned ordinal,
   case TensorMapField::GlobalDim:
     if (Error error = checkOrdinal("global_dim", maxRank))
       return error;
-    if (value == 0 || value > (uint64_t(1) << 32))
+    if (value == 0 || value > (uint64_t(1) << 31))
       return fail("global_dim");
     dims[ordinal] = value;
     return Error::success();
@@ -410,14 +410,13 @@ Error TensorMap::forEachRun(llvm::ArrayRef<int32_t> coordinates,
         " of a box is not a multiple of " + Twine(sharedAlignment));
   unsigned globalBits = elementBits(element);
   unsigned sharedBits = sharedElementBits(element);
-  if (globalBits < 8) {
-    // 128 for the padded types, a byte's two elements otherwise.
-    int32_t multiple = isPadded(element) ? 128 : 2;
-    if (coordinates[0] % multiple != 0)
-      return llvm::createStringError("coordinate " + Twine(coordinates[0]) +
-                                     " of dimension 0 is not a multiple of " +
-                                     Twine(multiple));
-  }
+  // The padded types' coordinates count in their 128-element units.
+  int32_t multiple = isPadded(element) ? 128 : 128 / int32_t(globalBits);
+  if (coordinates[0] % multiple != 0)
+    return llvm::createStringError(
+        "coordinate " + Twine(coordinates[0]) +
+        " of dimension 0 is not a multiple of " + Twine(multiple) + ", " +
+        Twine(multiple * int32_t(globalBits) / 8) + " bytes");
 
   // Elements that 16 bytes (8 if halves are swapped) of shared memory hold.
   unsigned pieceBytes = swizzle == TensorMapSwizzle::B128Atom32BFlip8B ? 8 : 16;
@@ -472,7 +471,36 @@ Error TensorMap::forEachRun(llvm::ArrayRef<int32_t> coordinates,
   }
 }
 
+Error TensorMap::checkStore(llvm::ArrayRef<int32_t> coordinates) const {
+  for (unsigned i = 0; i != coordinates.size(); ++i)
+    if (coordinates[i] < 0)
+      return llvm::createStringError("coordinate " + Twine(coordinates[i]) +
+                                     " of dimension " + Twine(i) +
+                                     " of a store is negative");
+  uint64_t tensorBits = dims[0] * elementBits(element);
+  uint64_t boxEnd = static_cast<uint64_t>(coordinates[0]) + box[0];
+  if (tensorBits % 128 != 0 && boxEnd > dims[0] &&
+      static_cast<uint64_t>(coordinates[0]) < dims[0])
+    return llvm::createStringError(
+        "the box of a store crosses the end of dimension 0, whose " +
+        Twine(tensorBits / 8) +
+        " bytes are no multiple of the 16 that are written at once");
+  return Error::success();
+}
+
 void TensorMap::fillPattern(llvm::MutableArrayRef<uint8_t> bytes) const {
-  std::fill(bytes.begin(), bytes.end(),
-            fill == TensorMapFill::NaN ? uint8_t(0xFF) : uint8_t(0));
+  bool isNaN = fill == TensorMapFill::NaN;
+  for (size_t i = 0; i != bytes.size(); ++i)
+    bytes[i] = !isNaN ? 0 : i % 2 ? 0x7F : 0xF7;
+}
+
+void TensorMap::convertLoaded(llvm::MutableArrayRef<uint8_t> bytes) const {
+  if (element != TensorMapElement::TF32 && element != TensorMapElement::TF32Ftz)
+    return;
+  for (size_t i = 0; i + 4 <= bytes.size(); i += 4) {
+    uint32_t bits = llvm::support::endian::read32le(&bytes[i]);
+    float value = sim::decode(ElementFormat::F32, bits);
+    llvm::support::endian::write32le(&bytes[i],
+                                     sim::encode(ElementFormat::TF32, value));
+  }
 }

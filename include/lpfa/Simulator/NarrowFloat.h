@@ -76,7 +76,9 @@ struct ConvertOptions {
 };
 
 /// The code of a value. NaN becomes the canonical NaN: 0x7FFF for F16 and
-/// BF16, 0x7FFFFFFF for F32 and TF32, 0x7F for E4M3 and E5M2, 0xFF for UE8M0,
+/// BF16, 0x7FFFFFFF for F32, 0x7FFFE000 for TF32 (except that cvt.rna.tf32
+/// leaves a NaN's bits as they are on an H200, which is left to the caller),
+/// 0x7F for E4M3 and E5M2, 0xFF for UE8M0,
 /// 0x7F for UE4M3, and the largest positive finite code for E2M3, E3M2 and
 /// E2M1, which have no NaN. UE8M0 ignores the sign and knows `.rz` and `.rp`
 /// only (any other rounding acts as `.rz`); zero becomes code 0. UE4M3 ignores

@@ -31,12 +31,12 @@ enum class MmaArithmetic : uint8_t {
   /// tf32 on Hopper and Blackwell: F = 25; for operands of mxf4 and mxf4nvf4
   /// (`packsNibbles`) groups of 16 products summed exactly and F = 35.
   Hardware,
-  /// wgmma and mma.sync of 8-bit formats on Hopper: F = 13, and the result cut
-  /// to 13 fraction bits.
+  /// wgmma of 8-bit formats on Hopper: F = 13, and the result cut to 13
+  /// fraction bits.
   HopperFp8,
-  /// mma.sync of 8-bit formats on sm_100 and sm_103, made of two 16-bit
-  /// instructions: k%4 < 2, then k%4 >= 2 on top of it, then a separate
-  /// addition of C rounded to nearest.
+  /// mma.sync of 8-bit formats, made of two 16-bit instructions: k%4 < 2, then
+  /// k%4 >= 2 on top of it, then a separate addition of C rounded to nearest.
+  /// Holds for sm_100, and for sm_90 as CUDA 13's ptxas compiles it.
   EmulatedFp8,
   /// The exact sum, rounded once to nearest even.
   Exact,

@@ -95,7 +95,8 @@ struct TensorMap {
   /// Addresses are computed modulo 2^64, so that a base before its buffer
   /// works; what is checked is each address that a box touches.
   uint64_t globalAddress = 0;
-  /// Elements; dimension 0 is the contiguous one. 1 to 2^32 each.
+  /// Elements; dimension 0 is the contiguous one. 1 to 2^31 each: the encoder
+  /// of CUDA's driver takes 2^32, but an H200 then faults.
   std::array<uint64_t, maxRank> dims{1, 1, 1, 1, 1};
   /// Bytes from one index of dimension i + 1 to the next.
   std::array<uint64_t, maxRank - 1> strides{};
@@ -143,18 +144,30 @@ struct TensorMap {
   };
 
   /// Calls `visit` for every run of the box at `coordinates` (rank of them,
-  /// elements, may be negative) with its image at `sharedAddress`, in order of
-  /// the unswizzled image. A run is wholly in or out of bounds. Loads fill
+  /// elements) with its image at `sharedAddress`, in order of the unswizzled
+  /// image, whose rows are as far apart as the swizzle's span if that is wider
+  /// than the box. A run is wholly in or out of bounds. Loads fill
   /// out-of-bounds runs with `fillPattern`, stores and reductions drop them.
   /// Error: wrong number of coordinates, misaligned shared address, interleaved
-  /// layouts (not supported), dimension-0 coordinate that is not a multiple of
-  /// 16 for packed types.
+  /// layouts (not supported), a coordinate of dimension 0 that is not a
+  /// multiple of 16 bytes (32 for the padded types), for which an H200 faults.
   llvm::Error forEachRun(llvm::ArrayRef<int32_t> coordinates,
                          uint32_t sharedAddress,
                          llvm::function_ref<void(const Run &)> visit) const;
 
-  /// Writes what an out-of-bounds run holds after a load.
+  /// What stores and reductions demand besides; as measured on an H200. Error:
+  /// a negative coordinate, which faults; a box across the end of dimension 0
+  /// when that is no multiple of 16 bytes, since the hardware writes all 16.
+  llvm::Error checkStore(llvm::ArrayRef<int32_t> coordinates) const;
+
+  /// Writes what an out-of-bounds run holds after a load: zeros, or NaN as
+  /// 0x7FF7 in every 16 bits, whatever the type.
   void fillPattern(llvm::MutableArrayRef<uint8_t> bytes) const;
+
+  /// What a load does to the elements of an in-bounds run: TF32 rounds to
+  /// nearest even. Other types, those that flush subnormals included, are
+  /// copied as they are (measured on an H200).
+  void convertLoaded(llvm::MutableArrayRef<uint8_t> bytes) const;
 };
 
 } // namespace lpfa::sim

@@ -49,7 +49,7 @@ std::vector<TensorMap::Run> runsOf(const TensorMap &map,
 
 TEST(TensorMap, BlobRoundTrip) {
   TensorMap map = makeMatrix(100, 64);
-  map.dims[1] = uint64_t(1) << 32;
+  map.dims[1] = uint64_t(1) << 31;
   map.swizzle = TensorMapSwizzle::B32;
   map.elementStrides[1] = 3;
   map.l2Promotion = 256;
@@ -93,6 +93,9 @@ TEST(TensorMap, Validation) {
   EXPECT_INVALID(with([](TensorMap &m) { m.strides[0] = uint64_t(1) << 40; }),
                  "below 2^40");
   EXPECT_INVALID(with([](TensorMap &m) { m.dims[1] = 0; }), "dims[1] = 0");
+  EXPECT_INVALID(
+      with([](TensorMap &m) { m.dims[0] = (uint64_t(1) << 31) + 1; }),
+      "is not in 1..2^31");
   EXPECT_INVALID(with([](TensorMap &m) { m.box[1] = 257; }), "box[1] = 257");
   EXPECT_INVALID(with([](TensorMap &m) { m.box[0] = 4; }),
                  "multiple of 16 bytes");
@@ -123,33 +126,35 @@ TEST(TensorMap, WalkErrors) {
   };
   EXPECT_NE(walk({0}, 0).find("1 coordinates"), std::string::npos);
   EXPECT_NE(walk({0, 0}, 64).find("0x40"), std::string::npos);
+  EXPECT_NE(walk({4, 0}, 0).find("coordinate 4"), std::string::npos);
 }
 
 /// A box that sticks out on all sides of the tensor.
 TEST(TensorMap, OutOfBounds) {
-  TensorMap map = makeMatrix(5, 24);
+  TensorMap map = makeMatrix(5, 20);
+  map.strides[0] = 48;
   map.box = {64, 8, 1, 1, 1};
   EXPECT_EQ(map.boxBytes(), 64u * 8 * 2);
   uint64_t shared = 0, global = 0;
-  for (const TensorMap::Run &run : runsOf(map, {-3, -2})) {
+  for (const TensorMap::Run &run : runsOf(map, {-8, -2})) {
     EXPECT_EQ(run.sharedAddress, shared);
     EXPECT_EQ(run.globalBytes, run.sharedBytes);
     shared += run.sharedBytes;
     // Row and columns of the run.
     int row = static_cast<int>(run.sharedAddress / 128) - 2;
-    int column = static_cast<int>(run.sharedAddress % 128 / 2) - 3;
+    int column = static_cast<int>(run.sharedAddress % 128 / 2) - 8;
     int last = column + run.sharedBytes / 2 - 1;
-    bool inside = row >= 0 && row < 5 && column >= 0 && last < 24;
+    bool inside = row >= 0 && row < 5 && column >= 0 && last < 20;
     EXPECT_EQ(run.inBounds, inside) << row << " " << column;
     if (inside) {
       EXPECT_EQ(run.globalAddress, 0x10000u + row * 48 + column * 2);
       global += run.globalBytes;
     } else {
-      EXPECT_TRUE(row < 0 || row >= 5 || last < 0 || column >= 24);
+      EXPECT_TRUE(row < 0 || row >= 5 || last < 0 || column >= 20);
     }
   }
   EXPECT_EQ(shared, map.boxBytes());
-  EXPECT_EQ(global, 5u * 24 * 2);
+  EXPECT_EQ(global, 5u * 20 * 2);
 }
 
 TEST(TensorMap, Swizzles) {
@@ -184,6 +189,47 @@ TEST(TensorMap, Swizzles) {
     }
     EXPECT_EQ(linear - base, map.boxBytes());
   }
+}
+
+/// A box narrower than the swizzle's span leaves gaps between its rows.
+TEST(TensorMap, NarrowBoxesKeepTheSpan) {
+  TensorMap map = makeMatrix(64, 64);
+  map.swizzle = TensorMapSwizzle::B128;
+  map.box = {48, 2, 1, 1, 1};
+  EXPECT_EQ(map.boxBytes(), 192u);
+  std::vector<TensorMap::Run> runs = runsOf(map, {0, 0});
+  ASSERT_EQ(runs.size(), 12u);
+  EXPECT_EQ(runs[5].sharedAddress, 80u);
+  EXPECT_EQ(runs[6].sharedAddress, 128u + 16);
+}
+
+TEST(TensorMap, StoreRules) {
+  TensorMap map = makeMatrix(10, 20);
+  EXPECT_EQ(message(map.checkStore({0, 8})), "no error");
+  EXPECT_NE(message(map.checkStore({0, -1})).find("coordinate -1"),
+            std::string::npos);
+  EXPECT_NE(message(map.checkStore({8, 0})).find("40 bytes"),
+            std::string::npos);
+  map.dims[0] = 16;
+  EXPECT_EQ(message(map.checkStore({8, 0})), "no error");
+}
+
+TEST(TensorMap, LoadedValues) {
+  TensorMap map = makeMatrix(10, 64);
+  std::vector<uint8_t> bytes = {0x00, 0x30, 0x00, 0x32, 0x01, 0x10, 0x80, 0xFF};
+  std::vector<uint8_t> copy = bytes;
+  map.convertLoaded(copy);
+  EXPECT_EQ(copy, bytes);
+  map.element = TensorMapElement::TF32;
+  map.convertLoaded(copy);
+  EXPECT_EQ(copy, (std::vector<uint8_t>{0x00, 0x40, 0x00, 0x32, 0x00, 0xE0,
+                                        0xFF, 0x7F}));
+  map.fillPattern(copy);
+  EXPECT_EQ(copy, std::vector<uint8_t>(8, 0));
+  map.fill = TensorMapFill::NaN;
+  map.fillPattern(copy);
+  EXPECT_EQ(copy[0], 0xF7);
+  EXPECT_EQ(copy[3], 0x7F);
 }
 
 TEST(TensorMap, ElementStridesThinTheBox) {
@@ -248,9 +294,9 @@ TEST(TensorMap, PackedElements) {
 
   map.element = TensorMapElement::U4x16Align8;
   map.box = {64, 2, 1, 1, 1};
-  runs = runsOf(map, {2, 0});
+  runs = runsOf(map, {32, 0});
   EXPECT_EQ(map.boxBytes(), 64u);
-  EXPECT_EQ(runs[0].globalAddress, 1u);
+  EXPECT_EQ(runs[0].globalAddress, 16u);
   EXPECT_EQ(runs[0].globalBytes, 16u);
 }
 
