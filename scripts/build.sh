@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-preset=${LPFA_PRESET:-release}
+preset=${LPFA_PRESET:-dev}
 build=${LPFA_BUILD_DIR:-build/$preset}
 mkdir -p "$(dirname "$build")"
 echo "build: $build"

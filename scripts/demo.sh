@@ -2,7 +2,7 @@
 # Sets up, builds what the main job needs and runs it: demo.sh [--queries=N ...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-build=${LPFA_BUILD_DIR:-build/${LPFA_PRESET:-release}}
+build=${LPFA_BUILD_DIR:-build/${LPFA_PRESET:-dev}}
 
 bash scripts/setup.sh
 bash scripts/build.sh lpfa-compile lpfa-run

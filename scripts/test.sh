@@ -2,7 +2,7 @@
 # Sets up, builds, runs all tests, and ends with "N passed, N failed, N skipped".
 set -uo pipefail
 cd "$(dirname "$0")/.."
-preset=${LPFA_PRESET:-release}
+preset=${LPFA_PRESET:-dev}
 build=${LPFA_BUILD_DIR:-build/$preset}
 results=$PWD/$build/results
 
