@@ -1,0 +1,123 @@
+"""Runs PTX text with lpfa-sim on numpy arrays, for the tests of this folder."""
+
+import json
+import os
+import subprocess
+import tempfile
+
+import numpy as np
+
+HEADER = ".version 8.8\n.target sm_100a\n.address_size 64\n"
+
+ELEMENTS = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "s32",
+            "float16": "f16", "float32": "f32", "float64": "f64",
+            "uint64": "u64", "int64": "s64"}
+
+
+class Failure(Exception):
+    """lpfa-sim's exit code was 1; the text is what it wrote to stderr."""
+
+
+class Out:
+    """A fresh result buffer."""
+
+    def __init__(self, shape, dtype):
+        self.shape, self.dtype = tuple(shape), np.dtype(dtype).name
+
+
+class TensorMap:
+    """A tensor map over an array or an Out, dimensions as numpy's: the last one
+    is contiguous. `element` overrides the type, `strides` are in bytes."""
+
+    def __init__(self, array, box, swizzle="none", element=None, dims=None,
+                 strides=None, **more):
+        self.array = array
+        shape = list(dims if dims is not None else array.shape)
+        item = np.dtype(array.dtype).itemsize
+        if strides is None:
+            strides, step = [], item
+            for d in reversed(shape[1:]):
+                step *= d
+                strides.append(step)
+        self.text = dict(element=element or ELEMENTS[np.dtype(array.dtype).name],
+                         dims=shape[::-1], strides=strides, box=list(box)[::-1],
+                         swizzle=swizzle, **more)
+
+
+def scalar(kind, value):
+    return {"type": kind, "value": value}
+
+
+def run(body, parameters, block=32, grid=1, cluster=None, shared=0, options=(),
+        entry="kernel", registers=None):
+    """Runs `entry` of the PTX text `body` (the header is added if it lacks one)
+    and returns its results in order. Raises Failure."""
+    as_list = lambda v: list(v) if isinstance(v, (tuple, list)) else [v]
+    with tempfile.TemporaryDirectory() as folder:
+        names, outs = {}, []
+
+        def describe(array):
+            key = id(array)
+            if key not in names:
+                names[key] = f"b{len(names)}"
+                if isinstance(array, Out):
+                    outs.append(names[key])
+                else:
+                    np.save(f"{folder}/{names[key]}.npy", array)
+            if isinstance(array, Out):
+                return dict(buffer=names[key], out=True,
+                            shape=list(array.shape), dtype=array.dtype)
+            return dict(buffer=names[key] + ".npy")
+
+        listed = []
+        for p in parameters:
+            if isinstance(p, TensorMap):
+                listed.append({"tensor_map": {**p.text, **describe(p.array)}})
+            elif isinstance(p, dict):
+                listed.append(p)
+            else:
+                listed.append(describe(p))
+        launch = dict(entry=entry, grid=as_list(grid), block=as_list(block),
+                      dynamic_shared_bytes=shared, parameters=listed)
+        if cluster:
+            launch["cluster"] = as_list(cluster)
+        if registers:
+            launch["registers"] = registers
+        with open(f"{folder}/launch.json", "w") as f:
+            json.dump(launch, f)
+        with open(f"{folder}/kernel.ptx", "w") as f:
+            f.write(body if ".version" in body else HEADER + body)
+        done = subprocess.run(
+            ["lpfa-sim", "kernel.ptx", "--launch=launch.json", "--out=out",
+             *options], cwd=folder, capture_output=True, text=True)
+        if done.returncode:
+            if os.path.exists(f"{folder}/out"):
+                raise AssertionError("results were written by a failed run")
+            raise Failure(done.stderr + done.stdout)
+        return [np.load(f"{folder}/out/{name}.npy") for name in outs]
+
+
+SCHEDULES = (["--schedule=eager"], ["--schedule=lazy"],
+             ["--schedule=random", "--seed=1"], ["--schedule=random", "--seed=2"])
+
+
+def run_all(*arguments, **more):
+    """Runs under every schedule, checks that the results agree to the bit, and
+    returns them."""
+    first = None
+    for schedule in SCHEDULES:
+        results = run(*arguments, options=[*more.pop("options", ()), *schedule],
+                      **more)
+        if first is None:
+            first = results
+        for a, b in zip(first, results):
+            if a.tobytes() != b.tobytes():
+                raise AssertionError(f"{schedule} gives another result")
+    return first
+
+
+def fails(test, pattern, *arguments, **more):
+    """Checks that the run fails and that stderr matches the pattern."""
+    with test.assertRaises(Failure) as caught:
+        run(*arguments, **more)
+    test.assertRegex(str(caught.exception), pattern)
