@@ -38,10 +38,10 @@ LogicalResult StoreOp::verify() {
 }
 
 LogicalResult PackAtomOp::verify() {
-  ArrayRef<int64_t> shape = getScales().getType().getShape();
-  ArrayRef<int64_t> expected =
-      getTransposed() ? ArrayRef<int64_t>{4, 128} : ArrayRef<int64_t>{128, 4};
-  if (shape != expected ||
+  std::array<int64_t, 2> expected = {128, 4};
+  if (getTransposed())
+    expected = {4, 128};
+  if (getScales().getType().getShape() != ArrayRef<int64_t>(expected) ||
       getAtom().getType() != TileType::getAtom(getContext()))
     return emitOpError("must pack 128x4 scales, or 4x128 transposed, into an "
                        "atom (C1)");
