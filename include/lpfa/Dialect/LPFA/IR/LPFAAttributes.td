@@ -144,8 +144,8 @@ def LPFA_PScaleAttr : LPFA_Attr<"PScale", "p_scale"> {
       M.
     - `block_max`: `p = exp2(fma(s, c, -M))` in fp32, quantized by the rules of
       `lpfa.quantize`.
-    - `constant`: `2^(8 - lag) * p` is stored, every block with the scale
-      `2^(lag - 8)`.
+    - `constant`: `2^(emax - lag) * p` is stored, every block with the scale
+      `2^(lag - emax)`; emax is 8 for f8E4M3FN, 15 for f8E5M2.
 
     `lag` is how far, in log2 units, the maximum that a kernel uses may fall
     behind the true one before it rescales its accumulator. It changes no bit
