@@ -1,0 +1,85 @@
+// RUN: lpfa-opt %s --lpfa-distribute-to-threads -split-input-file -verify-diagnostics
+
+// expected-error @+1 {{must be at the synchronized stage, but is at the roles stage}}
+lpfa.kernel @early stage(roles) threads(128) () {
+  lpfa.role "mma" warps(1 from 0) registers(48) elected {
+  }
+}
+
+// -----
+
+// expected-error @+1 {{needs 232456 bytes of shared memory with its barriers, more than the 232448 of a CTA}}
+lpfa.kernel @large stage(synchronized) threads(128) shared_bytes(232448) () {
+  %full = lpfa.barrier "full" stages(1) arrivals(1) : !lpfa.barrier
+  lpfa.role "mma" warps(1 from 0) registers(48) elected {
+  }
+}
+
+// -----
+
+!tile = !lpfa.tile<64x64xf32>
+lpfa.kernel @half stage(synchronized) threads(128) tensor_columns(64) () {
+  %S = lpfa.scratch "S" at <tensor, 0, 64> : !lpfa.buffer<64x64xf32, tensor>
+  lpfa.role "softmax" warps(4 from 0) registers(192) {
+    // expected-error @+1 {{has '!lpfa.tile<64x64xf32>', which cannot be held a row a thread by 128 threads}}
+    %s = lpfa.read %S : !lpfa.buffer<64x64xf32, tensor> -> !tile
+  }
+}
+
+// -----
+
+!fp8 = !lpfa.tile<128x128xf8E4M3FN>
+!atom = !lpfa.tile<32x4x4xf8E8M0FNU>
+!view = !lpfa.view<?x128xf8E4M3FN>
+lpfa.kernel @dot stage(tile) (%Q: !view) {
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{cannot load '!lpfa.tile<128x128xf8E4M3FN>' to registers}}
+  %q = lpfa.load %Q[%c0, %c0] : !view -> !fp8
+}
+
+// -----
+
+!channel = !lpfa.channel<128x128xf8E4M3FN shared>
+lpfa.kernel @misplaced stage(synchronized) threads(128) shared_bytes(17408) () {
+  // expected-error @+1 {{but its swizzle needs multiples of 1024 bytes}}
+  %c = lpfa.channel "K" stages(1) at [#lpfa.place<shared, 512, 16384>] : !channel
+  lpfa.role "mma" warps(1 from 0) registers(48) elected {
+  }
+}
+
+// -----
+
+!channel = !lpfa.channel<128x96xf8E4M3FN shared>
+lpfa.kernel @rows stage(synchronized) threads(128) shared_bytes(12288) () {
+  // expected-error @+1 {{rows must have 32, 64 or a multiple of 128 bytes}}
+  %c = lpfa.channel "K" stages(1) at [#lpfa.place<shared, 0, 12288>] : !channel
+  lpfa.role "mma" warps(1 from 0) registers(48) elected {
+  }
+}
+
+// -----
+
+lpfa.kernel @back stage(synchronized) threads(128) () {
+  %full = lpfa.barrier "full" stages(2) arrivals(1) : !lpfa.barrier
+  lpfa.role "mma" warps(1 from 0) registers(48) elected {
+    %u = lpfa.cursor stages(2) : !lpfa.cursor
+    // expected-error @+1 {{can go back one round at most, 2 uses}}
+    lpfa.wait %full use %u back(4) : !lpfa.barrier
+  }
+}
+
+// -----
+
+!view = !lpfa.view<?x32xf8E8M0FNU>
+!channel = !lpfa.channel<32x4x4xf8E8M0FNU shared>
+lpfa.kernel @no_atom stage(synchronized) threads(128) shared_bytes(512) (%S: !lpfa.view<?x4x32x4xf8E8M0FNU>) {
+  %c = lpfa.channel "S" stages(1) at [#lpfa.place<shared, 0, 512>] : !channel
+  %full = lpfa.barrier "full" stages(1) arrivals(1) : !lpfa.barrier
+  lpfa.role "load" warps(1 from 0) registers(48) elected {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    %c0 = arith.constant 0 : index
+    %s = lpfa.slot %c use %u : !channel
+    // expected-error @+1 {{whose last dimensions are no atom}}
+    lpfa.load_async %S[%c0, %c0, %c0, %c0] -> %s signals(%full use %u) : !lpfa.view<?x4x32x4xf8E8M0FNU>, !lpfa.buffer<32x4x4xf8E8M0FNU, shared>
+  }
+}
