@@ -183,8 +183,9 @@ def _quantize_rows(s, see, c, p_scale):
             byte = mx.block_scales(amax, fmt, p_scale.rounding)
             byte_top = mx.block_scales(p_top, fmt, p_scale.rounding)
         else:
-            byte = np.full(smax_block.shape, np.uint8(119 + p_scale.lag))
-            byte_top = np.full(smax.shape, np.uint8(119 + p_scale.lag))
+            constant = np.uint8(127 - fmt.emax + p_scale.lag)
+            byte = np.full(smax_block.shape, constant)
+            byte_top = np.full(smax.shape, constant)
         with np.errstate(under="ignore"):
             scaled = mx.scale_elements(p, _per_key(byte, keys))
             scaled_top = mx.scale_elements(p_top, byte_top)
@@ -315,7 +316,7 @@ def quantized_attention(q, k, v, scale=None, mask=Mask(), p_scale=PScale(),
       exp2(fma(s, c, -e)), encoded, times 2^(e - M).
     - ``block_max``: P = exp2(fma(s, c, -M)) is quantized in blocks of 32 by
       the rules of `lpfa.mx`.
-    - ``constant``: the same P with the scale 2^(lag - 8).
+    - ``constant``: the same P with the scale 2^(lag - emax).
     - l is the sum of P before the quantization. O is the quantized P times V
       divided by l + q(p_max) - p_max, where p_max is the row's largest P: one
       visible key then gives O = V. LSE = (M + log2 l) ln 2.

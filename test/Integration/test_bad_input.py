@@ -80,8 +80,9 @@ def test_missing_argument_file(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"not an array", b"\x93NUMPY\x01\x00",
-                                     b"\x93NUMPY\x01\x00\x10\x00{'descr': '<f4"])
+@pytest.mark.parametrize("content", [
+    b"", b"not an array", b"\x93NUMPY\x01\x00",
+    b"\x93NUMPY\x01\x00\x10\x00{'descr': '<f4"])
 def test_damaged_argument_file(tmp_path, content):
     (tmp_path / "x.npy").write_bytes(content)
     done = quantize(tmp_path / "x.npy", tmp_path / "out")
