@@ -24,10 +24,10 @@ def ExpandNarrowFloats : Pass<"lpfa-expand-narrow-floats", "::mlir::ModuleOp"> {
     integer arithmetic, with one exact f32 addition or subtraction for the
     subnormal numbers of the narrow type.
 
-    `arith` and `math` cannot compute on narrow floats reliably (their
+    Upstream dialects cannot compute on narrow floats reliably (their
     conversions do not saturate, take f8E8M0FNU's byte 0 for zero, and fold
-    differently from how they run), so an op that does is an error. So is an
-    lpfa op that was not lowered before.
+    differently from how they run), so an op that does more than move them is
+    an error. So is an lpfa op that was not lowered before.
 
     Before:
 
@@ -122,6 +122,96 @@ def DistributeToThreads
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels: how and who
+//===----------------------------------------------------------------------===//
+
+def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
+  let summary = "writes tile programs for tensor-level ops: tensor to tile";
+  let description = [{
+    `lpfa.attention` becomes an `lpfa.kernel` over tiles and an `lpfa.launch`
+    of it; so does `lpfa.pack_scales`, which is put before attention for scales
+    that are row-major. A work tile is `query-tiles` tiles of 128 query rows of
+    one head of one batch; all of them walk the same tiles of `key-tile` keys.
+
+    An error where attention has no kernel yet: head dimensions other than 64
+    and 128, element types other than f8E4M3FN and f8E5M2, jagged batches.
+
+    Before:
+
+    ```mlir
+    %b = lpfa.pack_scales %s : tensor<?x4xf8E8M0FNU> -> tensor<?x1x32x4x4xf8E8M0FNU>
+    ```
+
+    After:
+
+    ```mlir
+    %init = tensor.empty(%tiles) : tensor<?x1x32x4x4xf8E8M0FNU>
+    %b = lpfa.launch @f_pack_scales grid(%tiles) ins(%s : tensor<?x4xf8E8M0FNU>)
+        outs(%init : tensor<?x1x32x4x4xf8E8M0FNU>) -> tensor<?x1x32x4x4xf8E8M0FNU>
+    ```
+  }];
+  let options = [
+    Option<"queryTiles", "query-tiles", "int64_t", "2",
+           "tiles of 128 query rows in a work tile, 1 or 2">,
+    Option<"keyTile", "key-tile", "int64_t", "128", "keys in a step">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def AssignRoles : Pass<"lpfa-assign-roles", "::lpfa::KernelOp"> {
+  let summary = "splits a tile program among warps: tile to roles";
+  let description = [{
+    Loads go to a load role, products to an mma role, the softmax of each query
+    tile to a role of four warps, rescaling and the final division to a
+    correction role, the stores of outputs to an epilogue role. Each role gets a
+    copy of the loops and of the index arithmetic; values that cross roles
+    become channels, accumulated products accumulators, scales of products
+    scratch buffers of the mma role. The order of products, the probabilities'
+    of this step before the scores of the next, is the order of `lpfa.at` ops in
+    the mma role.
+
+    Kernels without products are left alone.
+
+    Before:
+
+    ```mlir
+    %s = lpfa.dot %q, %k scaled %sq, %sk transpose_b : ...
+    %x = lpfa.apply_mask %s at(%row, %key) of(%rows, %keys) <none> : ...
+    ```
+
+    After:
+
+    ```mlir
+    lpfa.role "softmax0" warps(4 from 0) registers(192) {
+      %slot = lpfa.get %cS0 : !lpfa.channel<128x128xf32 tensor>
+      %s = lpfa.read %slot : !lpfa.buffer<128x128xf32, tensor> -> !lpfa.tile<128x128xf32>
+      lpfa.release %cS0 : !lpfa.channel<128x128xf32 tensor>
+      %x = lpfa.apply_mask %s at(%row, %key) of(%rows, %keys) <none> : ...
+    }
+    lpfa.role "mma" warps(1 from 8) registers(48) elected {
+      %q, %sq = lpfa.get %cQ0 : ...
+      %k, %sk = lpfa.get %cK : ...
+      %s = lpfa.acquire %cS0 : !lpfa.channel<128x128xf32 tensor>
+      lpfa.copy_scales %sq -> %tQ0 : ...
+      lpfa.copy_scales %sk -> %tK0 : ...
+      lpfa.mma %q, %k scaled %tQ0, %tK0 into %s transpose_b : ...
+      lpfa.put %cS0 : !lpfa.channel<128x128xf32 tensor>
+    }
+    ```
+  }];
+  let options = [
+    Option<"stages", "stages", "int64_t", "3",
+           "slots in the rings of keys and values">,
+    Option<"outputStages", "output-stages", "int64_t", "2",
+           "slots in the ring of output pieces">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
 }
 
 //===----------------------------------------------------------------------===//

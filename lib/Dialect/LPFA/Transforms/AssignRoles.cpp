@@ -1,0 +1,615 @@
+//===- AssignRoles.cpp - Which warps do what ------------------------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
+#include "lpfa/Dialect/LPFA/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace lpfa {
+#define GEN_PASS_DEF_ASSIGNROLES
+#include "lpfa/Dialect/LPFA/Transforms/Passes.h.inc"
+} // namespace lpfa
+
+using namespace mlir;
+using namespace lpfa;
+
+namespace {
+/// The ops of one query tile: scores, softmax, output.
+struct Chain {
+  LoadOp q, qScales;
+  DotOp scores;
+  ApplyMaskOp mask;
+  SoftmaxStepOp softmax;
+  RescaleOp rescale;
+  DotOp output;
+  SoftmaxFinishOp finish;
+  NormalizeOp normalize;
+  StoreOp outputStore, lseStore;
+};
+
+/// A tile program of attention.
+struct Program {
+  ForWorkOp work;
+  KeyRangeOp range;
+  scf::ForOp loop;
+  LoadOp k, kScales, v, vScales;
+  SmallVector<Chain> chains;
+};
+
+/// What stands between the roles, for one query tile.
+struct ChainBuffers {
+  ChannelOp q, scores, probabilities, factor, denominator;
+  AccumulatorOp output;
+  ScratchOp qScales, kScales, pScales, vScales;
+};
+
+class RoleAssignment {
+public:
+  RoleAssignment(KernelOp kernel, Program program, int64_t stages,
+                 int64_t outputStages)
+      : kernel(kernel), program(std::move(program)), stages(stages),
+        outputStages(outputStages), builder(kernel.getContext()),
+        loc(kernel.getLoc()) {}
+
+  void run();
+
+private:
+  void declare();
+  void buildSoftmax(unsigned i);
+  void buildCorrection();
+  void buildMma();
+  void buildLoad();
+  void buildEpilogue();
+
+  BufferType getBuffer(Type tile, MemorySpace space) {
+    auto type = cast<TileType>(tile);
+    return BufferType::get(type.getContext(), type.getShape(),
+                           type.getElementType(), space);
+  }
+  ChannelOp createChannel(const Twine &name, int64_t stages,
+                          ArrayRef<BufferType> buffers);
+  ScratchOp createScales(const Twine &name);
+
+  /// Starts a role; the next ops go into it.
+  void beginRole(const Twine &name, int64_t warps, int64_t registers,
+                 bool elected);
+  /// A copy of the loop over work tiles with its index arithmetic.
+  void beginWork(IRMapping &mapping);
+  void cloneScalars(Block &block, IRMapping &mapping);
+  /// Begins a slot of a channel, with `lpfa.get` or `lpfa.acquire`.
+  template <typename OpTy> OpTy open(ChannelOp channel) {
+    Value value = channel.getChannel();
+    SmallVector<Type> types(
+        llvm::to_vector_of<Type>(channel.getChannel().getType().getBuffers()));
+    return OpTy::create(builder, loc, types, value);
+  }
+  /// Columns of the output in one slot of its channel.
+  int64_t getOutputColumns();
+
+  KernelOp kernel;
+  Program program;
+  int64_t stages, outputStages;
+  OpBuilder builder;
+  Location loc;
+  int64_t nextWarp = 0;
+  ChannelOp k, v, output;
+  SmallVector<ChainBuffers> buffers;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Recognizing the program
+//===----------------------------------------------------------------------===//
+
+template <typename OpTy> static OpTy getOnlyUser(Value value) {
+  return value.hasOneUse() ? dyn_cast<OpTy>(*value.user_begin()) : OpTy();
+}
+
+/// The chain of a softmax step, or nothing where an op is not as expected.
+static std::optional<Chain> matchChain(SoftmaxStepOp softmax, scf::ForOp loop) {
+  Chain chain;
+  chain.softmax = softmax;
+  chain.mask = softmax.getScores().getDefiningOp<ApplyMaskOp>();
+  if (!chain.mask)
+    return std::nullopt;
+  chain.scores = chain.mask.getScores().getDefiningOp<DotOp>();
+  chain.output = getOnlyUser<DotOp>(softmax.getProbabilities());
+  chain.rescale = getOnlyUser<RescaleOp>(softmax.getFactor());
+  if (!chain.scores || !chain.output || !chain.rescale ||
+      chain.output.getAccumulator() != chain.rescale.getResult() ||
+      !chain.scores.getTransposeB())
+    return std::nullopt;
+  chain.q = chain.scores.getA().getDefiningOp<LoadOp>();
+  chain.qScales = chain.scores.getScalesA().getDefiningOp<LoadOp>();
+  if (!chain.q || !chain.qScales)
+    return std::nullopt;
+  // The accumulator passes through the loop.
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+  auto argument = dyn_cast<BlockArgument>(chain.rescale.getTile());
+  if (!argument || argument.getOwner() != loop.getBody())
+    return std::nullopt;
+  unsigned index = argument.getArgNumber() - loop.getNumInductionVars();
+  if (yield.getOperand(index) != chain.output.getResult())
+    return std::nullopt;
+  chain.normalize = getOnlyUser<NormalizeOp>(loop.getResult(index));
+  if (!chain.normalize)
+    return std::nullopt;
+  chain.finish =
+      chain.normalize.getDenominator().getDefiningOp<SoftmaxFinishOp>();
+  chain.outputStore = getOnlyUser<StoreOp>(chain.normalize.getResult());
+  if (!chain.finish || !chain.outputStore)
+    return std::nullopt;
+  chain.lseStore = getOnlyUser<StoreOp>(chain.finish.getLse());
+  if (!chain.lseStore)
+    return std::nullopt;
+  return chain;
+}
+
+static FailureOr<Program> matchProgram(KernelOp kernel) {
+  Program program;
+  auto works = kernel.getBody().getOps<ForWorkOp>();
+  if (!llvm::hasSingleElement(works))
+    return kernel.emitOpError("must have one lpfa.for_work to be given roles");
+  program.work = *works.begin();
+  auto loops = program.work.getBody().getOps<scf::ForOp>();
+  auto ranges = program.work.getBody().getOps<KeyRangeOp>();
+  if (!llvm::hasSingleElement(loops) || !llvm::hasSingleElement(ranges))
+    return program.work.emitOpError(
+        "must hold one lpfa.key_range and one loop over it to be given roles");
+  program.loop = *loops.begin();
+  program.range = *ranges.begin();
+  for (auto softmax : program.loop.getOps<SoftmaxStepOp>()) {
+    std::optional<Chain> chain = matchChain(softmax, program.loop);
+    if (!chain)
+      return softmax.emitOpError(
+          "must stand between a product of scores and a product with its "
+          "probabilities that accumulates through the loop");
+    program.chains.push_back(*chain);
+  }
+  if (program.chains.empty())
+    return program.loop.emitOpError(
+        "has no lpfa.softmax_step to give roles to");
+  Chain &first = program.chains.front();
+  auto getLoad = [](Value value) { return value.getDefiningOp<LoadOp>(); };
+  program.k = getLoad(first.scores.getB());
+  program.kScales = getLoad(first.scores.getScalesB());
+  program.v = getLoad(first.output.getB());
+  program.vScales = getLoad(first.output.getScalesB());
+  if (!program.k || !program.kScales || !program.v || !program.vScales)
+    return program.loop.emitOpError("must load the keys and values of a step");
+  for (Chain &chain : program.chains)
+    if (chain.scores.getB() != program.k.getTile() ||
+        chain.output.getB() != program.v.getTile())
+      return chain.scores.emitOpError(
+          "must share keys and values with the other query tiles");
+  return program;
+}
+
+//===----------------------------------------------------------------------===//
+// Between the roles
+//===----------------------------------------------------------------------===//
+
+ChannelOp RoleAssignment::createChannel(const Twine &name, int64_t stages,
+                                        ArrayRef<BufferType> types) {
+  return ChannelOp::create(builder, loc,
+                           ChannelType::get(kernel.getContext(), types),
+                           builder.getStringAttr(name),
+                           builder.getI64IntegerAttr(stages), ArrayAttr());
+}
+
+ScratchOp RoleAssignment::createScales(const Twine &name) {
+  return ScratchOp::create(
+      builder, loc,
+      getBuffer(TileType::getAtom(kernel.getContext()), MemorySpace::Tensor),
+      builder.getStringAttr(name), PlaceAttr());
+}
+
+int64_t RoleAssignment::getOutputColumns() {
+  // Rows of 128 bytes, the widest that a swizzle covers.
+  TileType type = program.chains.front().normalize.getResult().getType();
+  int64_t columns = 128 * 8 / type.getElementType().getIntOrFloatBitWidth();
+  return std::min(columns, type.getShape()[1]);
+}
+
+void RoleAssignment::declare() {
+  auto getShared = [&](Value tile) {
+    return getBuffer(tile.getType(), MemorySpace::Shared);
+  };
+  auto getTensor = [&](Value tile) {
+    return getBuffer(tile.getType(), MemorySpace::Tensor);
+  };
+  for (auto [i, chain] : llvm::enumerate(program.chains)) {
+    ChainBuffers made;
+    made.q = createChannel(
+        "Q" + Twine(i), 1,
+        {getShared(chain.q.getTile()), getShared(chain.qScales.getTile())});
+    made.scores =
+        createChannel("S" + Twine(i), 1, getTensor(chain.scores.getResult()));
+    made.probabilities =
+        createChannel("P" + Twine(i), 1,
+                      {getTensor(chain.softmax.getProbabilities()),
+                       getShared(chain.softmax.getScales())});
+    made.factor = createChannel("factor" + Twine(i), 1,
+                                getShared(chain.softmax.getFactor()));
+    made.denominator = createChannel("denominator" + Twine(i), 1,
+                                     getShared(chain.finish.getDenominator()));
+    made.output =
+        AccumulatorOp::create(builder, loc, getTensor(chain.output.getResult()),
+                              builder.getStringAttr("O" + Twine(i)),
+                              builder.getStringAttr("correction"), PlaceAttr());
+    made.qScales = createScales("scales.Q" + Twine(i));
+    made.kScales = createScales("scales.K" + Twine(i));
+    made.pScales = createScales("scales.P" + Twine(i));
+    made.vScales = createScales("scales.V" + Twine(i));
+    buffers.push_back(made);
+  }
+  k = createChannel(
+      "K", stages,
+      {getShared(program.k.getTile()), getShared(program.kScales.getTile())});
+  v = createChannel(
+      "V", stages,
+      {getShared(program.v.getTile()), getShared(program.vScales.getTile())});
+  TileType whole = program.chains.front().normalize.getResult().getType();
+  output = createChannel(
+      "output", outputStages,
+      BufferType::get(kernel.getContext(),
+                      {whole.getShape()[0], getOutputColumns()},
+                      whole.getElementType(), MemorySpace::Shared));
+}
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+void RoleAssignment::beginRole(const Twine &name, int64_t warps,
+                               int64_t registers, bool elected) {
+  builder.setInsertionPointToEnd(&kernel.getBody().front());
+  auto role = RoleOp::create(builder, loc, builder.getStringAttr(name),
+                             builder.getI64IntegerAttr(warps),
+                             builder.getI64IntegerAttr(nextWarp),
+                             builder.getI64IntegerAttr(registers),
+                             elected ? builder.getUnitAttr() : UnitAttr());
+  nextWarp += warps;
+  builder.setInsertionPointToStart(&role.getBody().emplaceBlock());
+}
+
+/// Whether an op computes indices and predicates from such.
+static bool isScalar(Operation &op) {
+  auto isScalarType = [](Type type) { return type.isIntOrIndex(); };
+  return op.getNumRegions() == 0 && isPure(&op) && op.getNumResults() > 0 &&
+         llvm::all_of(op.getResultTypes(), isScalarType);
+}
+
+void RoleAssignment::cloneScalars(Block &block, IRMapping &mapping) {
+  for (Operation &op : block)
+    if (isScalar(op))
+      builder.clone(op, mapping);
+}
+
+void RoleAssignment::beginWork(IRMapping &mapping) {
+  auto work = ForWorkOp::create(builder, loc, program.work.getBounds());
+  Block &body = work.getBody().emplaceBlock();
+  for (BlockArgument argument : program.work.getBody().getArguments())
+    mapping.map(argument, body.addArgument(argument.getType(), loc));
+  builder.setInsertionPointToStart(&body);
+  auto yield = YieldOp::create(builder, loc);
+  builder.setInsertionPoint(yield);
+  cloneScalars(program.work.getBody().front(), mapping);
+}
+
+void RoleAssignment::buildSoftmax(unsigned i) {
+  Chain &chain = program.chains[i];
+  ChainBuffers &between = buffers[i];
+  beginRole("softmax" + Twine(i), 4, 192, /*elected=*/false);
+  IRMapping mapping;
+  beginWork(mapping);
+
+  // The state that passes through the loop: maximum, sum, largest.
+  scf::ForOp loop = program.loop;
+  SmallVector<unsigned> indices;
+  SmallVector<Value> initial;
+  for (Value state : {chain.softmax.getMaximum(), chain.softmax.getSum(),
+                      chain.softmax.getLargest()}) {
+    unsigned index =
+        cast<BlockArgument>(state).getArgNumber() - loop.getNumInductionVars();
+    indices.push_back(index);
+    initial.push_back(builder.clone(*loop.getInitArgs()[index].getDefiningOp())
+                          ->getResult(0));
+  }
+  auto copy = scf::ForOp::create(
+      builder, loc, mapping.lookupOrDefault(loop.getLowerBound()),
+      mapping.lookupOrDefault(loop.getUpperBound()),
+      mapping.lookupOrDefault(loop.getStep()), initial);
+  mapping.map(loop.getInductionVar(), copy.getInductionVar());
+  for (auto [argument, index] : llvm::zip(copy.getRegionIterArgs(), indices))
+    mapping.map(loop.getRegionIterArg(index), argument);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(copy.getBody());
+    cloneScalars(*loop.getBody(), mapping);
+    auto slot = open<GetOp>(between.scores);
+    Value scores = ReadOp::create(
+        builder, loc, chain.scores.getResult().getType(), slot.getBuffers()[0]);
+    ReleaseOp::create(builder, loc, between.scores.getChannel());
+    mapping.map(chain.scores.getResult(), scores);
+    builder.clone(*chain.mask, mapping);
+    auto softmax = cast<SoftmaxStepOp>(builder.clone(*chain.softmax, mapping));
+    auto factor = open<AcquireOp>(between.factor);
+    WriteOp::create(builder, loc, softmax.getFactor(), factor.getBuffers()[0]);
+    PutOp::create(builder, loc, between.factor.getChannel());
+    auto probabilities = open<AcquireOp>(between.probabilities);
+    WriteOp::create(builder, loc, softmax.getProbabilities(),
+                    probabilities.getBuffers()[0]);
+    WriteOp::create(builder, loc, softmax.getScales(),
+                    probabilities.getBuffers()[1]);
+    PutOp::create(builder, loc, between.probabilities.getChannel());
+    scf::YieldOp::create(builder, loc,
+                         ValueRange{softmax.getNewMaximum(),
+                                    softmax.getNewSum(),
+                                    softmax.getNewLargest()});
+  }
+  for (auto [result, index] : llvm::zip(copy.getResults(), indices))
+    mapping.map(loop.getResult(index), result);
+  auto finish = cast<SoftmaxFinishOp>(builder.clone(*chain.finish, mapping));
+  auto denominator = open<AcquireOp>(between.denominator);
+  WriteOp::create(builder, loc, finish.getDenominator(),
+                  denominator.getBuffers()[0]);
+  PutOp::create(builder, loc, between.denominator.getChannel());
+  builder.clone(*chain.lseStore, mapping);
+}
+
+void RoleAssignment::buildCorrection() {
+  beginRole("correction", 4, 80, /*elected=*/false);
+  IRMapping mapping;
+  beginWork(mapping);
+  scf::ForOp loop = program.loop;
+  Value first = mapping.lookupOrDefault(loop.getLowerBound());
+  Value last = mapping.lookupOrDefault(loop.getUpperBound());
+  auto copy = scf::ForOp::create(builder, loc, first, last,
+                                 mapping.lookupOrDefault(loop.getStep()));
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(copy.getBody());
+    Value again = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
+                                        copy.getInductionVar(), first);
+    for (ChainBuffers &between : buffers) {
+      auto slot = open<GetOp>(between.factor);
+      auto type = cast<BufferType>(slot.getBuffers()[0].getType());
+      Value factor =
+          ReadOp::create(builder, loc, type.getTile(), slot.getBuffers()[0]);
+      ReleaseOp::create(builder, loc, between.factor.getChannel());
+      auto branch = scf::IfOp::create(builder, loc, again);
+      {
+        OpBuilder::InsertionGuard guard(builder);
+        builder.setInsertionPointToStart(branch.thenBlock());
+        RescaleBufferOp::create(builder, loc, between.output.getBuffer(),
+                                factor);
+      }
+      GiveOp::create(builder, loc, between.output.getBuffer());
+    }
+    for (ChainBuffers &between : buffers)
+      TakeOp::create(builder, loc, between.output.getBuffer());
+  }
+  // Without steps nothing was accumulated and every row gives 0.
+  Value some = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                     first, last);
+  for (auto [i, between] : llvm::enumerate(buffers)) {
+    auto slot = open<GetOp>(between.denominator);
+    auto rowType = cast<BufferType>(slot.getBuffers()[0].getType());
+    Value denominator =
+        ReadOp::create(builder, loc, rowType.getTile(), slot.getBuffers()[0]);
+    ReleaseOp::create(builder, loc, between.denominator.getChannel());
+    BufferType whole = between.output.getBuffer().getType();
+    BufferType part = BufferType::get(
+        kernel.getContext(), {whole.getShape()[0], getOutputColumns()},
+        whole.getElementType(), MemorySpace::Tensor);
+    for (int64_t column = 0; column < whole.getShape()[1];
+         column += getOutputColumns()) {
+      auto branch = scf::IfOp::create(builder, loc, TypeRange(part.getTile()),
+                                      some, /*withElseRegion=*/true);
+      {
+        OpBuilder::InsertionGuard guard(builder);
+        builder.setInsertionPointToStart(branch.thenBlock());
+        Value slice =
+            SliceOp::create(builder, loc, part, between.output.getBuffer(),
+                            builder.getI64IntegerAttr(column));
+        Value tile = ReadOp::create(builder, loc, part.getTile(), slice);
+        scf::YieldOp::create(builder, loc, tile);
+        builder.setInsertionPointToStart(branch.elseBlock());
+        Value zero = SplatOp::create(builder, loc, part.getTile(),
+                                     builder.getF32FloatAttr(0));
+        scf::YieldOp::create(builder, loc, zero);
+      }
+      auto out = open<AcquireOp>(output);
+      Value normalized = NormalizeOp::create(
+          builder, loc,
+          cast<BufferType>(out.getBuffers()[0].getType()).getTile(),
+          branch.getResult(0), denominator);
+      WriteOp::create(builder, loc, normalized, out.getBuffers()[0]);
+      PutOp::create(builder, loc, output.getChannel());
+    }
+  }
+}
+
+void RoleAssignment::buildMma() {
+  beginRole("mma", 1, 48, /*elected=*/true);
+  IRMapping mapping;
+  auto steps = ForStepsOp::create(builder, loc, program.work.getBounds());
+  Block &range = steps.getRange().emplaceBlock();
+  for (BlockArgument argument : program.work.getBody().getArguments())
+    mapping.map(argument, range.addArgument(argument.getType(), loc));
+  builder.setInsertionPointToStart(&range);
+  cloneScalars(program.work.getBody().front(), mapping);
+  YieldOp::create(builder, loc,
+                  ValueRange{mapping.lookup(program.range.getFirst()),
+                             mapping.lookup(program.range.getLast())});
+  Block &body = steps.getBody().emplaceBlock();
+  builder.setInsertionPointToStart(&body);
+  builder.setInsertionPoint(YieldOp::create(builder, loc));
+
+  auto at = [&](int64_t shift, function_ref<void(Value, Value, Value)> build) {
+    auto op = AtOp::create(builder, loc, builder.getI64IntegerAttr(shift));
+    Block &block = op.getBody().emplaceBlock();
+    Value n = block.addArgument(builder.getIndexType(), loc);
+    Value isFirst = block.addArgument(builder.getI1Type(), loc);
+    Value isLast = block.addArgument(builder.getI1Type(), loc);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&block);
+    builder.setInsertionPoint(YieldOp::create(builder, loc));
+    build(n, isFirst, isLast);
+  };
+  auto get = [&](ChannelOp channel) {
+    return open<GetOp>(channel).getBuffers();
+  };
+  // The product with the probabilities of this step, then the scores of the
+  // next: by the time they are asked for, the tensor core is free.
+  for (auto [i, between] : llvm::enumerate(buffers)) {
+    Chain &chain = program.chains[i];
+    at(0, [&, &between = between](Value n, Value isFirst, Value) {
+      IRMapping local;
+      local.map(program.loop.getInductionVar(), n);
+      cloneScalars(*program.loop.getBody(), local);
+      Value always = arith::ConstantIntOp::create(builder, loc, 1, 1);
+      Value again = arith::XOrIOp::create(builder, loc, isFirst, always);
+      ValueRange p = get(between.probabilities), values = get(v);
+      TakeOp::create(builder, loc, between.output.getBuffer());
+      CopyScalesOp::create(builder, loc, p[1], between.pScales.getBuffer());
+      CopyScalesOp::create(builder, loc, values[1],
+                           between.vScales.getBuffer());
+      Value valid = chain.output.getValid();
+      MmaOp::create(builder, loc, p[0], values[0], between.pScales.getBuffer(),
+                    between.vScales.getBuffer(), between.output.getBuffer(),
+                    again, valid ? local.lookupOrDefault(valid) : Value(),
+                    /*transpose_b=*/false);
+      GiveOp::create(builder, loc, between.output.getBuffer());
+      ReleaseOp::create(builder, loc, between.probabilities.getChannel());
+    });
+    at(1, [&, &between = between](Value, Value, Value) {
+      ValueRange q = get(between.q), keys = get(k);
+      auto scores = open<AcquireOp>(between.scores);
+      CopyScalesOp::create(builder, loc, q[1], between.qScales.getBuffer());
+      CopyScalesOp::create(builder, loc, keys[1], between.kScales.getBuffer());
+      MmaOp::create(builder, loc, q[0], keys[0], between.qScales.getBuffer(),
+                    between.kScales.getBuffer(), scores.getBuffers()[0],
+                    /*accumulate=*/Value(), /*valid=*/Value(),
+                    /*transpose_b=*/true);
+      PutOp::create(builder, loc, between.scores.getChannel());
+    });
+  }
+  at(0, [&](Value, Value, Value) {
+    ReleaseOp::create(builder, loc, v.getChannel());
+  });
+  at(1, [&](Value, Value, Value isLast) {
+    ReleaseOp::create(builder, loc, k.getChannel());
+    auto branch = scf::IfOp::create(builder, loc, isLast);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    for (ChainBuffers &between : buffers)
+      ReleaseOp::create(builder, loc, between.q.getChannel());
+  });
+}
+
+void RoleAssignment::buildLoad() {
+  beginRole("load", 1, 48, /*elected=*/true);
+  IRMapping mapping;
+  beginWork(mapping);
+  auto load = [&](ChannelOp channel, LoadOp tile, LoadOp scales) {
+    auto slot = open<AcquireOp>(channel);
+    for (auto [op, buffer] :
+         llvm::zip(SmallVector<LoadOp>{tile, scales}, slot.getBuffers())) {
+      SmallVector<Value> indices;
+      for (Value index : op.getIndices())
+        indices.push_back(mapping.lookupOrDefault(index));
+      LoadAsyncOp::create(builder, loc, op.getView(), indices, buffer,
+                          /*barrier=*/Value(), /*cursor=*/Value());
+    }
+    PutOp::create(builder, loc, channel.getChannel());
+  };
+  scf::ForOp loop = program.loop;
+  Value first = mapping.lookupOrDefault(loop.getLowerBound());
+  auto copy = scf::ForOp::create(builder, loc, first,
+                                 mapping.lookupOrDefault(loop.getUpperBound()),
+                                 mapping.lookupOrDefault(loop.getStep()));
+  mapping.map(loop.getInductionVar(), copy.getInductionVar());
+  builder.setInsertionPointToStart(copy.getBody());
+  cloneScalars(*loop.getBody(), mapping);
+  // Queries with the first keys: a work tile without keys loads nothing.
+  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        copy.getInductionVar(), first);
+  auto branch = scf::IfOp::create(builder, loc, isFirst);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    for (auto [i, chain] : llvm::enumerate(program.chains))
+      load(buffers[i].q, chain.q, chain.qScales);
+  }
+  load(k, program.k, program.kScales);
+  load(v, program.v, program.vScales);
+}
+
+void RoleAssignment::buildEpilogue() {
+  beginRole("epilogue", 1, 48, /*elected=*/true);
+  IRMapping mapping;
+  beginWork(mapping);
+  for (Chain &chain : program.chains) {
+    int64_t columns = chain.normalize.getResult().getType().getShape()[1];
+    for (int64_t column = 0; column < columns; column += getOutputColumns()) {
+      auto slot = open<GetOp>(output);
+      SmallVector<Value> indices;
+      for (Value index : chain.outputStore.getIndices())
+        indices.push_back(mapping.lookupOrDefault(index));
+      if (column)
+        indices.back() = arith::AddIOp::create(
+            builder, loc, indices.back(),
+            arith::ConstantIndexOp::create(builder, loc, column));
+      StoreAsyncOp::create(builder, loc, slot.getBuffers()[0],
+                           chain.outputStore.getView(), indices);
+      ReleaseOp::create(builder, loc, output.getChannel());
+    }
+  }
+}
+
+void RoleAssignment::run() {
+  builder.setInsertionPointToEnd(&kernel.getBody().front());
+  declare();
+  for (unsigned i = 0; i < program.chains.size(); ++i)
+    buildSoftmax(i);
+  buildCorrection();
+  buildMma();
+  buildLoad();
+  buildEpilogue();
+  program.work.erase();
+  kernel.setThreadsAttr(
+      builder.getI64IntegerAttr(llvm::alignTo(nextWarp, 4) * 32));
+  kernel.setStage(Stage::Roles);
+}
+
+namespace {
+struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
+  using AssignRolesBase::AssignRolesBase;
+
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    // Kernels without products run the same program in all threads.
+    bool hasProducts =
+        kernel->walk([](DotOp) { return WalkResult::interrupt(); })
+            .wasInterrupted();
+    if (kernel.getStage() != Stage::Tile || !hasProducts)
+      return;
+    if (stages < 1 || outputStages < 1) {
+      kernel.emitOpError("stages must be positive");
+      return signalPassFailure();
+    }
+    FailureOr<Program> program = matchProgram(kernel);
+    if (failed(program))
+      return signalPassFailure();
+    RoleAssignment(kernel, std::move(*program), stages, outputStages).run();
+  }
+};
+} // namespace

@@ -1,0 +1,411 @@
+//===- FormKernels.cpp - Tile programs for tensor-level ops ---------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
+#include "lpfa/Dialect/LPFA/Transforms/Passes.h"
+#include "lpfa/Target/TargetModel.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <limits>
+
+namespace lpfa {
+#define GEN_PASS_DEF_FORMKERNELS
+#include "lpfa/Dialect/LPFA/Transforms/Passes.h.inc"
+} // namespace lpfa
+
+using namespace mlir;
+using namespace lpfa;
+
+namespace {
+/// Index arithmetic at one place, folded where it is constant.
+class IndexBuilder {
+public:
+  IndexBuilder(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
+
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  Value mul(Value a, int64_t b) {
+    return builder.createOrFold<arith::MulIOp>(loc, a, constant(b));
+  }
+  Value mul(Value a, Value b) {
+    return builder.createOrFold<arith::MulIOp>(loc, a, b);
+  }
+  Value add(Value a, int64_t b) {
+    return b ? builder.createOrFold<arith::AddIOp>(loc, a, constant(b)) : a;
+  }
+  Value ceildiv(Value a, int64_t b) {
+    return builder.createOrFold<arith::CeilDivUIOp>(loc, a, constant(b));
+  }
+  Value div(Value a, Value b) {
+    return builder.createOrFold<arith::DivUIOp>(loc, a, b);
+  }
+  Value dim(Value view, int64_t dimension) {
+    if (isa<ViewType>(view.getType()))
+      return builder.createOrFold<DimOp>(loc, view,
+                                         builder.getI64IntegerAttr(dimension));
+    return builder.createOrFold<tensor::DimOp>(loc, view, dimension);
+  }
+  Value splat(TileType type, float value) {
+    return SplatOp::create(builder, loc, type, builder.getF32FloatAttr(value));
+  }
+
+private:
+  OpBuilder &builder;
+  Location loc;
+};
+
+struct FormKernels : public lpfa::impl::FormKernelsBase<FormKernels> {
+  using FormKernelsBase::FormKernelsBase;
+  void runOnOperation() override;
+
+private:
+  LogicalResult formAttention(AttentionOp op);
+  void formPackScales(PackScalesOp op);
+
+  /// The row-major scales of `op` packed before it, blocked ones as they are.
+  Value packScales(AttentionOp op, Value scales, bool transposed);
+  KernelOp createKernel(Operation *user, StringRef name, TypeRange tensors);
+  KernelOp buildAttentionKernel(AttentionOp op, TypeRange tensors);
+  KernelOp buildPackKernel(PackScalesOp op);
+
+  /// Pack kernels by what they pack: equal ones are shared.
+  llvm::MapVector<std::tuple<Type, Type, unsigned>, KernelOp> packKernels;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Kernels and launches
+//===----------------------------------------------------------------------===//
+
+/// An empty kernel beside the function of `user`, with a view for each tensor.
+KernelOp FormKernels::createKernel(Operation *user, StringRef name,
+                                   TypeRange tensors) {
+  auto function = user->getParentOfType<func::FuncOp>();
+  OpBuilder builder(function);
+  auto kernel = KernelOp::create(
+      builder, user->getLoc(), (function.getName() + "_" + name).str(),
+      Stage::Tile, IntegerAttr(), IntegerAttr(), IntegerAttr());
+  Block &body = kernel.getBody().emplaceBlock();
+  for (Type type : tensors) {
+    auto tensor = cast<RankedTensorType>(type);
+    body.addArgument(ViewType::get(&getContext(), tensor.getShape(),
+                                   tensor.getElementType()),
+                     user->getLoc());
+  }
+  SymbolTable(getOperation()).insert(kernel);
+  return kernel;
+}
+
+/// A destination of the type of `result`, with the given dynamic sizes.
+static Value createDestination(OpBuilder &builder, Value result,
+                               ArrayRef<Value> sizes) {
+  auto type = cast<RankedTensorType>(result.getType());
+  SmallVector<Value> dynamic;
+  for (auto [dimension, size] : llvm::enumerate(sizes))
+    if (type.isDynamicDim(dimension))
+      dynamic.push_back(size);
+  return tensor::EmptyOp::create(builder, result.getLoc(), type, dynamic);
+}
+
+//===----------------------------------------------------------------------===//
+// Packing scales
+//===----------------------------------------------------------------------===//
+
+KernelOp FormKernels::buildPackKernel(PackScalesOp op) {
+  KernelOp kernel = createKernel(
+      op, "pack_scales", {op.getScales().getType(), op.getBlocked().getType()});
+  OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
+  Location loc = op.getLoc();
+  IndexBuilder index(builder, loc);
+  Value scales = kernel.getBody().getArgument(0);
+  Value blocked = kernel.getBody().getArgument(1);
+  int64_t batch = op.getScales().getType().getRank() - 2;
+  SmallVector<Value> bounds;
+  for (int64_t dimension = 0; dimension < batch + 2; ++dimension)
+    bounds.push_back(index.dim(blocked, dimension));
+  auto work = ForWorkOp::create(builder, loc, bounds);
+  Block &body = work.getBody().emplaceBlock();
+  for (Value bound : bounds)
+    body.addArgument(bound.getType(), loc);
+  builder.setInsertionPointToStart(&body);
+
+  SmallVector<Value> from(body.getArguments().take_front(batch));
+  SmallVector<Value> to(body.getArguments());
+  Value row = index.mul(body.getArgument(batch), 128);
+  Value group = index.mul(body.getArgument(batch + 1), 4);
+  from.push_back(op.getTransposed() ? group : row);
+  from.push_back(op.getTransposed() ? row : group);
+  to.append(3, index.constant(0));
+  TileType atom = TileType::getAtom(&getContext());
+  SmallVector<int64_t> shape = {128, 4};
+  if (op.getTransposed())
+    std::swap(shape[0], shape[1]);
+  Value tile = LoadOp::create(
+      builder, loc, TileType::get(&getContext(), shape, atom.getElementType()),
+      scales, from);
+  Value packed =
+      PackAtomOp::create(builder, loc, atom, tile, op.getTransposedAttr());
+  StoreOp::create(builder, loc, packed, blocked, to);
+  YieldOp::create(builder, loc);
+  return kernel;
+}
+
+void FormKernels::formPackScales(PackScalesOp op) {
+  KernelOp &kernel = packKernels[{
+      op.getScales().getType(), op.getBlocked().getType(), op.getTransposed()}];
+  if (!kernel)
+    kernel = buildPackKernel(op);
+
+  OpBuilder builder(op);
+  IndexBuilder index(builder, op.getLoc());
+  int64_t batch = op.getScales().getType().getRank() - 2;
+  SmallVector<Value> sizes;
+  for (int64_t dimension = 0; dimension < batch; ++dimension)
+    sizes.push_back(index.dim(op.getScales(), dimension));
+  Value rows = index.dim(op.getScales(), batch + (op.getTransposed() ? 1 : 0));
+  Value groups =
+      index.dim(op.getScales(), batch + (op.getTransposed() ? 0 : 1));
+  sizes.push_back(index.ceildiv(rows, 128));
+  sizes.push_back(index.ceildiv(groups, 4));
+  Value grid = sizes.front();
+  for (Value size : ArrayRef(sizes).drop_front())
+    grid = index.mul(grid, size);
+  Value destination = createDestination(builder, op.getBlocked(), sizes);
+  auto launch =
+      LaunchOp::create(builder, op.getLoc(), TypeRange(destination.getType()),
+                       FlatSymbolRefAttr::get(kernel.getSymNameAttr()), grid,
+                       /*persistent=*/false, ValueRange(op.getScales()),
+                       ValueRange(destination));
+  op.replaceAllUsesWith(launch.getResult(0));
+  op.erase();
+}
+
+Value FormKernels::packScales(AttentionOp op, Value scales, bool transposed) {
+  if (AttentionOp::isBlocked(scales))
+    return scales;
+  OpBuilder builder(op);
+  auto type = cast<RankedTensorType>(scales.getType());
+  auto divide = [](int64_t size, int64_t by) -> int64_t {
+    return ShapedType::isDynamic(size) ? size
+                                       : int64_t(llvm::divideCeil(size, by));
+  };
+  int64_t rows = type.getDimSize(transposed ? 3 : 2);
+  int64_t groups = type.getDimSize(transposed ? 2 : 3);
+  auto blocked =
+      RankedTensorType::get({type.getDimSize(0), type.getDimSize(1),
+                             divide(rows, 128), divide(groups, 4), 32, 4, 4},
+                            type.getElementType());
+  return PackScalesOp::create(builder, op.getLoc(), blocked, scales,
+                              transposed);
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+/// What the kernel path cannot do yet is an error that says so.
+static LogicalResult verifySupported(AttentionOp op) {
+  if (op.isJagged())
+    return op.emitOpError(
+        "with offsets has no kernel yet; the reference runs it");
+  auto isSupported = [](Type type) {
+    return isa<Float8E4M3FNType, Float8E5M2Type>(type);
+  };
+  for (Value operand : {op.getQ(), op.getK(), op.getV()}) {
+    Type element = cast<RankedTensorType>(operand.getType()).getElementType();
+    if (!isSupported(element))
+      return op.emitOpError("over ")
+             << element << " has no kernel yet; f8E4M3FN and f8E5M2 have one";
+  }
+  if (!isSupported(op.getPScale().getElement()))
+    return op.emitOpError("with probabilities in ")
+           << op.getPScale().getElement()
+           << " has no kernel yet; f8E4M3FN and f8E5M2 have one";
+  for (int64_t dimension : {op.getHeadDim(), op.getValueHeadDim()})
+    if (dimension != 64 && dimension != 128)
+      return op.emitOpError("with head dimension ")
+             << dimension << " has no kernel yet; 64 and 128 have one";
+  return success();
+}
+
+KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors) {
+  KernelOp kernel = createKernel(op, "kernel", tensors);
+  MLIRContext *context = &getContext();
+  Location loc = op.getLoc();
+  OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
+  IndexBuilder index(builder, loc);
+  Block::BlockArgListType views = kernel.getBody().getArguments();
+  Value q = views[0], qScales = views[1], k = views[2], kScales = views[3],
+        v = views[4], vScales = views[5], output = views[6], lse = views[7];
+  auto tileOf = [&](Value view, int64_t rows, int64_t columns) {
+    return TileType::get(context, {rows, columns},
+                         cast<ViewType>(view.getType()).getElementType());
+  };
+  const int64_t rowTile = TargetModel::mmaRows;
+  const int64_t headDim = op.getHeadDim(), valueDim = op.getValueHeadDim();
+  Type f32 = builder.getF32Type();
+  auto scoresType = TileType::get(context, {rowTile, keyTile}, f32);
+  auto outputType = TileType::get(context, {rowTile, valueDim}, f32);
+  auto rowType = TileType::get(context, {rowTile}, f32);
+  TileType atom = TileType::getAtom(context);
+  const float infinity = std::numeric_limits<float>::infinity();
+
+  Value zero = index.constant(0), one = index.constant(1);
+  Value rows = index.dim(q, 2), keys = index.dim(k, 2);
+  Value group = index.div(index.dim(q, 1), index.dim(k, 1));
+  SmallVector<Value> bounds = {index.dim(q, 0), index.dim(q, 1),
+                               index.ceildiv(rows, rowTile * queryTiles)};
+  // A query tile wholly past the last row reads the last atom of scales.
+  Value lastAtom = index.add(index.dim(qScales, 2), -1);
+  auto work = ForWorkOp::create(builder, loc, bounds);
+  Block &body = work.getBody().emplaceBlock();
+  for (Value bound : bounds)
+    body.addArgument(bound.getType(), loc);
+  builder.setInsertionPointToStart(&body);
+  Value b = body.getArgument(0), h = body.getArgument(1);
+  Value kvHead = index.div(h, group);
+  Value firstRow = index.mul(body.getArgument(2), rowTile * queryTiles);
+  auto range = KeyRangeOp::create(builder, loc, firstRow, rowTile * queryTiles,
+                                  rows, keys, keyTile, op.getMask());
+
+  // The state of each query tile: O, M, l and the largest score.
+  SmallVector<Value> qTiles, qAtoms, tileRows, initial;
+  for (int64_t i = 0; i < queryTiles; ++i) {
+    Value row = index.add(firstRow, i * rowTile);
+    Value atomRow = index.add(index.mul(body.getArgument(2), queryTiles), i);
+    if (i > 0)
+      atomRow = arith::MinUIOp::create(builder, loc, atomRow, lastAtom);
+    tileRows.push_back(row);
+    qTiles.push_back(LoadOp::create(builder, loc, tileOf(q, rowTile, headDim),
+                                    q, ValueRange{b, h, row, zero}));
+    qAtoms.push_back(
+        LoadOp::create(builder, loc, atom, qScales,
+                       ValueRange{b, h, atomRow, zero, zero, zero, zero}));
+    initial.push_back(index.splat(outputType, 0));
+    initial.push_back(index.splat(rowType, -infinity));
+    initial.push_back(index.splat(rowType, 0));
+    initial.push_back(index.splat(rowType, -infinity));
+  }
+  auto loop = scf::ForOp::create(builder, loc, range.getFirst(),
+                                 range.getLast(), one, initial);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    Value n = loop.getInductionVar();
+    Value key = index.mul(n, keyTile);
+    Value left = arith::SubIOp::create(builder, loc, keys, key);
+    Value kTile = LoadOp::create(builder, loc, tileOf(k, keyTile, headDim), k,
+                                 ValueRange{b, kvHead, key, zero});
+    Value kAtom =
+        LoadOp::create(builder, loc, atom, kScales,
+                       ValueRange{b, kvHead, n, zero, zero, zero, zero});
+    Value vTile = LoadOp::create(builder, loc, tileOf(v, keyTile, valueDim), v,
+                                 ValueRange{b, kvHead, key, zero});
+    Value vAtom =
+        LoadOp::create(builder, loc, atom, vScales,
+                       ValueRange{b, kvHead, zero, n, zero, zero, zero});
+    SmallVector<Value> next;
+    for (int64_t i = 0; i < queryTiles; ++i) {
+      ValueRange state = loop.getRegionIterArgs().slice(4 * i, 4);
+      Value scores = DotOp::create(builder, loc, scoresType, qTiles[i], kTile,
+                                   qAtoms[i], kAtom, /*accumulator=*/Value(),
+                                   /*valid=*/Value(), /*transpose_b=*/true);
+      Value masked =
+          ApplyMaskOp::create(builder, loc, scoresType, scores, tileRows[i],
+                              key, rows, keys, op.getMask());
+      auto probabilitiesType = TileType::get(context, scoresType.getShape(),
+                                             op.getPScale().getElement());
+      auto step =
+          SoftmaxStepOp::create(builder, loc,
+                                TypeRange{probabilitiesType, atom, rowType,
+                                          rowType, rowType, rowType},
+                                masked, state[1], state[2], state[3],
+                                op.getScaleAttr(), op.getPScale());
+      Value rescaled = RescaleOp::create(builder, loc, outputType, state[0],
+                                         step.getFactor());
+      next.push_back(DotOp::create(builder, loc, outputType,
+                                   step.getProbabilities(), vTile,
+                                   step.getScales(), vAtom, rescaled, left,
+                                   /*transpose_b=*/false));
+      next.push_back(step.getNewMaximum());
+      next.push_back(step.getNewSum());
+      next.push_back(step.getNewLargest());
+    }
+    scf::YieldOp::create(builder, loc, next);
+  }
+  auto resultType = tileOf(output, rowTile, valueDim);
+  for (int64_t i = 0; i < queryTiles; ++i) {
+    ValueRange state = loop.getResults().slice(4 * i, 4);
+    auto finish = SoftmaxFinishOp::create(builder, loc, rowType, rowType,
+                                          state[1], state[2], state[3],
+                                          op.getScaleAttr(), op.getPScale());
+    Value normalized = NormalizeOp::create(builder, loc, resultType, state[0],
+                                           finish.getDenominator());
+    StoreOp::create(builder, loc, normalized, output,
+                    ValueRange{b, h, tileRows[i], zero});
+    StoreOp::create(builder, loc, finish.getLse(), lse,
+                    ValueRange{b, h, tileRows[i]});
+  }
+  YieldOp::create(builder, loc);
+  return kernel;
+}
+
+LogicalResult FormKernels::formAttention(AttentionOp op) {
+  if (failed(verifySupported(op)))
+    return failure();
+  SmallVector<Value> inputs = {
+      op.getQ(), packScales(op, op.getQScales(), false),
+      op.getK(), packScales(op, op.getKScales(), false),
+      op.getV(), packScales(op, op.getVScales(), true)};
+  SmallVector<Type> tensors(ValueRange(inputs).getTypes());
+  llvm::append_range(tensors, op.getResultTypes());
+  KernelOp kernel = buildAttentionKernel(op, tensors);
+
+  OpBuilder builder(op);
+  IndexBuilder index(builder, op.getLoc());
+  SmallVector<Value> sizes = {index.dim(op.getQ(), 0), index.dim(op.getQ(), 1),
+                              index.dim(op.getQ(), 2),
+                              index.constant(op.getValueHeadDim())};
+  Value grid =
+      index.mul(index.mul(sizes[0], sizes[1]),
+                index.ceildiv(sizes[2], TargetModel::mmaRows * queryTiles));
+  SmallVector<Value> outputs = {
+      createDestination(builder, op.getOutput(), sizes),
+      createDestination(builder, op.getLse(), ArrayRef(sizes).take_front(3))};
+  auto launch =
+      LaunchOp::create(builder, op.getLoc(), op.getResultTypes(),
+                       FlatSymbolRefAttr::get(kernel.getSymNameAttr()), grid,
+                       /*persistent=*/true, inputs, outputs);
+  op.replaceAllUsesWith(launch);
+  op.erase();
+  return success();
+}
+
+void FormKernels::runOnOperation() {
+  packKernels.clear();
+  if (queryTiles != 1 && queryTiles != 2) {
+    getOperation().emitError("query-tiles must be 1 or 2, not ") << queryTiles;
+    return signalPassFailure();
+  }
+  if (keyTile != 128) {
+    getOperation().emitError("key-tile must be 128, not ") << keyTile;
+    return signalPassFailure();
+  }
+  SmallVector<AttentionOp> attentions;
+  getOperation().walk([&](AttentionOp op) { attentions.push_back(op); });
+  for (AttentionOp op : attentions)
+    if (failed(formAttention(op)))
+      return signalPassFailure();
+  SmallVector<PackScalesOp> packs;
+  getOperation().walk([&](PackScalesOp op) { packs.push_back(op); });
+  for (PackScalesOp op : packs)
+    formPackScales(op);
+}
