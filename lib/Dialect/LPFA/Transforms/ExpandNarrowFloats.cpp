@@ -9,10 +9,10 @@
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "lpfa/Dialect/LPFA/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/StringSwitch.h"
 
 namespace lpfa {
 #define GEN_PASS_DEF_EXPANDNARROWFLOATS
@@ -219,20 +219,22 @@ Value Emitter::decodeElement(Value code, const Format &format) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-// Whether an op computes with the values of narrow floats rather than move
-// their codes.
-static bool computes(Operation *op) {
-  if (isa<LPFADialect>(op->getDialect()))
-    return !isa<EncodeOp, DecodeOp>(op);
-  if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()))
-    return false;
-  if (isa<arith::ConstantOp, arith::SelectOp, arith::BitcastOp>(op))
-    return false;
+// Whether an op moves codes at most, so that another element type changes
+// nothing but its types. Regions are judged by the ops in them.
+static bool movesCodes(Operation *op) {
+  if (isa<EncodeOp, DecodeOp, arith::ConstantOp, arith::SelectOp,
+          arith::BitcastOp>(op))
+    return true;
   auto isNarrow = [](Type type) {
     return isNarrowFloat(getElementTypeOrSelf(type));
   };
-  return llvm::any_of(op->getOperandTypes(), isNarrow) ||
-         llvm::any_of(op->getResultTypes(), isNarrow);
+  if (llvm::none_of(op->getOperandTypes(), isNarrow) &&
+      llvm::none_of(op->getResultTypes(), isNarrow))
+    return true;
+  return llvm::StringSwitch<bool>(op->getName().getDialectNamespace())
+      .Cases({"affine", "bufferization", "builtin", "cf", "func"}, true)
+      .Cases({"linalg", "memref", "scf", "tensor", "ub"}, true)
+      .Default(false);
 }
 
 // Replaces narrow float types and attributes by those of their codes.
@@ -299,13 +301,18 @@ struct ExpandNarrowFloats
 private:
   LogicalResult verifyInput() {
     WalkResult result = getOperation().walk([](Operation *op) {
-      if (!op->getDialect() || !computes(op))
-        return WalkResult::advance();
-      if (isa<LPFADialect>(op->getDialect()))
+      if (isa_and_present<LPFADialect>(op->getDialect()) &&
+          !isa<EncodeOp, DecodeOp>(op)) {
         op->emitOpError("must be lowered before narrow floats are expanded");
-      else
-        op->emitOpError("computes on a narrow float, whose conversions are "
-                        "'lpfa.decode' and 'lpfa.encode'");
+        return WalkResult::interrupt();
+      }
+      if (movesCodes(op))
+        return WalkResult::advance();
+      // A named op's own body has no place in the source.
+      while (isa<UnknownLoc>(op->getLoc()) && op->getParentOp())
+        op = op->getParentOp();
+      op->emitOpError("computes on a narrow float, whose conversions are "
+                      "'lpfa.decode' and 'lpfa.encode'");
       return WalkResult::interrupt();
     });
     return failure(result.wasInterrupted());
