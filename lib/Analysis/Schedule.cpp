@@ -57,6 +57,7 @@ public:
       last = lastTensor = std::nullopt;
       async.clear();
       cursors.clear();
+      putCounts.clear();
       workTile = 0;
       if (failed(runBlock(op.getBody().front())))
         return failure();

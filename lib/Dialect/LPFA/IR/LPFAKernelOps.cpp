@@ -352,7 +352,7 @@ LogicalResult ForStepsOp::verifyRegions() {
   if (!yield || yield.getNumOperands() != 2)
     return emitOpError("range must yield two indices (C1)");
   for (Operation &op : range)
-    if (!isPure(&op))
+    if (!isMemoryEffectFree(&op))
       return op.emitOpError("may have no side effects in a range (C1)");
   for (Operation &op : getBody().front())
     if (!isa<AtOp, YieldOp>(op))

@@ -283,7 +283,8 @@ void RoleAssignment::beginRole(const Twine &name, int64_t warps,
 /// Whether an op computes indices and predicates from such.
 static bool isScalar(Operation &op) {
   auto isScalarType = [](Type type) { return type.isIntOrIndex(); };
-  return op.getNumRegions() == 0 && isPure(&op) && op.getNumResults() > 0 &&
+  return op.getNumRegions() == 0 && isMemoryEffectFree(&op) &&
+         op.getNumResults() > 0 &&
          llvm::all_of(op.getResultTypes(), isScalarType);
 }
 
