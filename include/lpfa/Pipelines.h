@@ -36,6 +36,32 @@ struct ThreadsToNVVMOptions : mlir::PassPipelineOptions<ThreadsToNVVMOptions> {
 void buildThreadsToNVVMPipeline(mlir::OpPassManager &pm,
                                 const ThreadsToNVVMOptions &options);
 
+struct ToThreadsOptions : mlir::PassPipelineOptions<ToThreadsOptions> {
+  Option<std::string> chip{*this, "chip", llvm::cl::init("sm_100a"),
+                           llvm::cl::desc("sm_90a, sm_100a or sm_103a")};
+  Option<int64_t> queryTiles{
+      *this, "query-tiles", llvm::cl::init(2),
+      llvm::cl::desc("tiles of 128 query rows in a work tile, 1 or 2")};
+  Option<int64_t> keyTile{*this, "key-tile", llvm::cl::init(128),
+                          llvm::cl::desc("keys in a step")};
+  Option<int64_t> stages{
+      *this, "stages", llvm::cl::init(3),
+      llvm::cl::desc("slots in the rings of keys and values")};
+  Option<int64_t> outputStages{
+      *this, "output-stages", llvm::cl::init(2),
+      llvm::cl::desc("slots in the ring of output pieces")};
+};
+
+/// Lowers tensor-level functions, and kernels at any stage, to the threads
+/// stage (`lpfa-to-threads`): host functions with launches, and a `gpu.module`
+/// for each kernel.
+void buildToThreadsPipeline(mlir::OpPassManager &pm,
+                            const ToThreadsOptions &options);
+
+/// Both of the above, one after the other (`lpfa-to-nvvm`).
+void buildToNVVMPipeline(mlir::OpPassManager &pm,
+                         const ToThreadsOptions &options);
+
 /// Makes all of the above available to textual pipelines.
 void registerPipelines();
 

@@ -25,6 +25,7 @@ void lpfa::buildThreadsToNVVMPipeline(OpPassManager &pm,
   gpu.addPass(createCSEPass());
   gpu.addPass(arith::createArithExpandOpsPass());
   gpu.addPass(createSCFToControlFlowPass());
+  gpu.addPass(createConvertLPFAToNVVM());
 
   // Before convert-gpu-to-nvvm, which would turn maxima and math functions into
   // calls of NVIDIA's device library.
@@ -32,12 +33,9 @@ void lpfa::buildThreadsToNVVMPipeline(OpPassManager &pm,
   gpu.addPass(createArithToLLVMConversionPass());
   gpu.addPass(createConvertVectorToLLVMPass());
   gpu.addPass(createConvertGpuOpsToNVVMOps());
-  gpu.addPass(createFinalizeMemRefToLLVMConversionPass());
-  gpu.addPass(createConvertControlFlowToLLVMPass());
   gpu.addPass(createConvertIndexToLLVMPass());
   gpu.addPass(createReconcileUnrealizedCastsPass());
 
-  gpu.addPass(createConvertLPFAToNVVM());
   gpu.addPass(createCanonicalizerPass());
   gpu.addPass(createCSEPass());
   gpu.addPass(createVerifyLowered());

@@ -20,4 +20,12 @@ void lpfa::registerPipelines() {
       "Lower the gpu modules of the threads stage to the llvm and nvvm dialects "
       "for a chip",
       buildThreadsToNVVMPipeline);
+  mlir::PassPipelineRegistration<ToThreadsOptions>(
+      "lpfa-to-threads",
+      "Lower tensor-level functions and kernels to the threads stage",
+      buildToThreadsPipeline);
+  mlir::PassPipelineRegistration<ToThreadsOptions>(
+      "lpfa-to-nvvm",
+      "Lower tensor-level functions and kernels to the llvm and nvvm dialects",
+      buildToNVVMPipeline);
 }

@@ -87,9 +87,10 @@ def ConvertLPFAToNVVM : Pass<"convert-lpfa-to-nvvm", "::mlir::gpu::GPUModuleOp">
   let summary = "turns the ops of the threads stage into instructions";
   let description = [{
     Rewrites each `lpfa` op of the threads stage to its `nvvm` op, LLVM
-    intrinsic or, where neither exists, one piece of inline PTX. Arguments with
-    `lpfa.tensor_map` become 128 bytes in parameter space, if the function is an
-    `llvm.func` by then. Everything else is upstream's: see the pipeline
+    intrinsic or, where neither exists, one piece of inline PTX. A `gpu.func`
+    becomes an `llvm.func`: its known block size is required of every launch
+    (`nvvm.reqntid`), arguments with `lpfa.tensor_map` are 128 bytes in parameter
+    space. Everything else is upstream's: see the pipeline
     `lpfa-threads-to-nvvm`.
 
     Before:

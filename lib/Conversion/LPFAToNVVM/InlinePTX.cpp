@@ -59,6 +59,28 @@ Value lpfa::buildTensorMemoryLoad(OpBuilder &builder, Location loc,
   return result;
 }
 
+void lpfa::buildTensorMemoryStore(OpBuilder &builder, Location loc, Value value,
+                                  Value address) {
+  auto type = cast<VectorType>(value.getType());
+  Type i32 = builder.getI32Type();
+  SmallVector<Value> operands{address};
+  std::string registers, constraints = "r,";
+  for (int64_t i = 0, e = type.getNumElements(); i < e; ++i) {
+    Value index = LLVM::ConstantOp::create(builder, loc, i32, i);
+    Value element = LLVM::ExtractElementOp::create(builder, loc, value, index);
+    if (!type.getElementType().isInteger())
+      element = LLVM::BitcastOp::create(builder, loc, i32, element);
+    operands.push_back(element);
+    registers += (i ? ", $" : "$") + std::to_string(i + 1);
+    constraints += "r,";
+  }
+  std::string text = "tcgen05.st.sync.aligned.32x32b.x" +
+                     std::to_string(type.getNumElements()) + ".b32 [$0], {" +
+                     registers + "};";
+  buildAssembly(builder, loc, TypeRange(), operands, text,
+                constraints + "~{memory}");
+}
+
 void lpfa::buildMBarrierWait(OpBuilder &builder, Location loc, Value barrier,
                              Value parity) {
   // Labels and registers in braces are the block's own, however often LLVM

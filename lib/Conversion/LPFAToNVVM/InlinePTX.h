@@ -19,6 +19,12 @@ namespace lpfa {
 mlir::Value buildTensorMemoryLoad(mlir::OpBuilder &builder, mlir::Location loc,
                                   mlir::VectorType type, mlir::Value address);
 
+/// Stores a vector of N 32-bit elements to tensor memory at `address` with
+/// `tcgen05.st.32x32b.xN`. LLVM would join the operands of NVVM's op in pairs,
+/// with 64-bit shifts where they are packed codes.
+void buildTensorMemoryStore(mlir::OpBuilder &builder, mlir::Location loc,
+                            mlir::Value value, mlir::Value address);
+
 /// Blocks until the phase of `parity` of the mbarrier has completed. NVVM's op
 /// of this loop promises ptxas that a warp's threads leave it together, which
 /// `mbarrier.try_wait` does not.

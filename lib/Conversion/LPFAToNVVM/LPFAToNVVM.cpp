@@ -13,6 +13,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
@@ -89,6 +90,13 @@ StringRef getRoundingName(FloatRounding rounding) {
 LogicalResult lower(ElectSyncOp op, PatternRewriter &rewriter) {
   rewriter.replaceOpWithNewOp<NVVM::ElectSyncOp>(op, rewriter.getI1Type(),
                                                  /*membermask=*/Value());
+  return success();
+}
+
+LogicalResult lower(AnySyncOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::VoteSyncOp>(
+      op, rewriter.getI1Type(), buildI32(rewriter, op.getLoc(), -1),
+      op.getCondition(), NVVM::VoteSyncKind::any);
   return success();
 }
 
@@ -245,22 +253,8 @@ LogicalResult lower(Tcgen05LdOp op, PatternRewriter &rewriter) {
 }
 
 LogicalResult lower(Tcgen05StOp op, PatternRewriter &rewriter) {
-  Location loc = op.getLoc();
-  Value value = op.getValue();
-  auto type = cast<VectorType>(value.getType());
-  if (!type.getElementType().isInteger(32)) {
-    type = type.clone(rewriter.getI32Type());
-    value = LLVM::BitcastOp::create(rewriter, loc, type, value);
-  }
-  if (type.getNumElements() == 1)
-    value = LLVM::ExtractElementOp::create(rewriter, loc, value,
-                                           buildI32(rewriter, loc, 0));
-  rewriter.replaceOpWithNewOp<NVVM::Tcgen05StOp>(
-      op, /*unpack=*/UnitAttr(),
-      NVVM::Tcgen05LdStShapeAttr::get(op.getContext(),
-                                      NVVM::Tcgen05LdStShape::SHAPE_32X32B),
-      buildTensorMemoryPointer(rewriter, loc, op.getAddress()), value,
-      /*offset=*/Value());
+  buildTensorMemoryStore(rewriter, op.getLoc(), op.getValue(), op.getAddress());
+  rewriter.eraseOp(op);
   return success();
 }
 
@@ -454,6 +448,16 @@ LogicalResult lower(Exp2Op op, PatternRewriter &rewriter) {
   return lowerToIntrinsic(op, "llvm.nvvm.ex2.approx.ftz", rewriter);
 }
 
+// LLVM's own rounding to integers: the conversion of the gpu dialect would take
+// it for calls of NVIDIA's device library.
+LogicalResult lower(math::CeilOp op, PatternRewriter &rewriter) {
+  return lowerToIntrinsic(op, "llvm.nvvm.ceil.f", rewriter);
+}
+
+LogicalResult lower(math::FloorOp op, PatternRewriter &rewriter) {
+  return lowerToIntrinsic(op, "llvm.nvvm.floor.f", rewriter);
+}
+
 LogicalResult lower(Log2Op op, PatternRewriter &rewriter) {
   return lowerToIntrinsic(op, "llvm.nvvm.lg2.approx.ftz.f", rewriter);
 }
@@ -522,6 +526,43 @@ void passTensorMapsByValue(LLVM::LLVMFuncOp func) {
   }
 }
 
+/// Turns a kernel into an LLVM function. Upstream's conversion would drop what
+/// is said of its arguments.
+LogicalResult lowerFunction(gpu::GPUFuncOp func) {
+  if (func.getNumWorkgroupAttributions() || func.getNumPrivateAttributions())
+    return func.emitError("has memory attributions: use lpfa.shared_memory");
+  FunctionType type = func.getFunctionType();
+  for (auto [index, argument] : llvm::enumerate(type.getInputs()))
+    if (!LLVM::isCompatibleType(argument))
+      return func.emitError("argument ")
+             << index << " of type " << argument << " cannot be passed";
+  if (type.getNumResults())
+    return func.emitError("returns a value");
+
+  OpBuilder builder(func);
+  Type result = LLVM::LLVMVoidType::get(builder.getContext());
+  auto lowered = LLVM::LLVMFuncOp::create(
+      builder, func.getLoc(), func.getName(),
+      LLVM::LLVMFunctionType::get(result, type.getInputs()));
+  lowered->setDiscardableAttrs(func->getDiscardableAttrDictionary());
+  lowered.setArgAttrsAttr(func.getArgAttrsAttr());
+  if (func.isKernel())
+    lowered->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                     builder.getUnitAttr());
+  // Required, not only the maximum: without it ptxas ignores `setmaxnreg`.
+  if (DenseI32ArrayAttr block = func.getKnownBlockSizeAttr())
+    lowered->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), block);
+  lowered.getBody().takeBody(func.getBody());
+  lowered.walk([](gpu::ReturnOp op) {
+    OpBuilder builder(op);
+    LLVM::ReturnOp::create(builder, op.getLoc(), ValueRange());
+    op.erase();
+  });
+  func.erase();
+  passTensorMapsByValue(lowered);
+  return success();
+}
+
 template <typename... OpTys> void addPatterns(RewritePatternSet &patterns) {
   patterns.add<LowerOp<OpTys>...>(patterns.getContext());
 }
@@ -531,10 +572,11 @@ struct ConvertLPFAToNVVM : impl::ConvertLPFAToNVVMBase<ConvertLPFAToNVVM> {
     gpu::GPUModuleOp gpuModule = getOperation();
     declareSharedMemory(gpuModule);
     RewritePatternSet patterns(&getContext());
-    addPatterns<SharedMemoryOp, ElectSyncOp, SetMaxRegistersOp, BarrierSyncOp,
-                BarrierArriveOp, MBarrierInitOp, MBarrierInvalidateOp,
-                MBarrierArriveOp, MBarrierArriveExpectTxOp, MBarrierWaitOp,
-                FenceMBarrierInitOp, FenceProxyAsyncOp>(patterns);
+    addPatterns<SharedMemoryOp, ElectSyncOp, AnySyncOp, SetMaxRegistersOp,
+                BarrierSyncOp, BarrierArriveOp, MBarrierInitOp,
+                MBarrierInvalidateOp, MBarrierArriveOp,
+                MBarrierArriveExpectTxOp, MBarrierWaitOp, FenceMBarrierInitOp,
+                FenceProxyAsyncOp>(patterns);
     addPatterns<BulkTensorLoadOp, BulkTensorStoreOp, BulkLoadOp,
                 BulkCommitGroupOp, BulkWaitGroupOp, PrefetchTensorMapOp>(
         patterns);
@@ -543,9 +585,13 @@ struct ConvertLPFAToNVVM : impl::ConvertLPFAToNVVMBase<ConvertLPFAToNVVM> {
     addPatterns<Tcgen05AllocOp, Tcgen05DeallocOp, Tcgen05RelinquishOp,
                 Tcgen05LdOp, Tcgen05StOp, Tcgen05WaitStOp, Tcgen05CpOp,
                 Tcgen05MMAOp, Tcgen05CommitOp, Tcgen05FenceOp>(patterns);
-    addPatterns<ConvertPackedOp, Exp2Op, Log2Op, FmaOp, AddOp>(patterns);
+    addPatterns<ConvertPackedOp, Exp2Op, Log2Op, FmaOp, AddOp, math::CeilOp,
+                math::FloorOp>(patterns);
     walkAndApplyPatterns(gpuModule, std::move(patterns));
-    gpuModule.walk(passTensorMapsByValue);
+    for (auto func :
+         llvm::make_early_inc_range(gpuModule.getOps<gpu::GPUFuncOp>()))
+      if (failed(lowerFunction(func)))
+        return signalPassFailure();
   }
 };
 } // namespace

@@ -1,0 +1,46 @@
+//===- KernelPipeline.cpp - From tensors to threads, and on ---------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
+#include "lpfa/Dialect/LPFA/Transforms/Passes.h"
+#include "lpfa/Pipelines.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void lpfa::buildToThreadsPipeline(OpPassManager &pm,
+                                  const ToThreadsOptions &options) {
+  FormKernelsOptions form;
+  form.queryTiles = options.queryTiles;
+  form.keyTile = options.keyTile;
+  pm.addPass(createFormKernels(form));
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+
+  AssignRolesOptions roles;
+  roles.stages = options.stages;
+  roles.outputStages = options.outputStages;
+  OpPassManager &kernels = pm.nest<KernelOp>();
+  kernels.addPass(createAssignRoles(roles));
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createPlaceTiles());
+  kernels.addPass(createInsertBarriers());
+
+  pm.addPass(createDistributeToThreads());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+void lpfa::buildToNVVMPipeline(OpPassManager &pm,
+                               const ToThreadsOptions &options) {
+  buildToThreadsPipeline(pm, options);
+  ThreadsToNVVMOptions nvvmOptions;
+  nvvmOptions.chip = options.chip;
+  buildThreadsToNVVMPipeline(pm, nvvmOptions);
+}

@@ -1,0 +1,199 @@
+//===- lpfa-compile.cpp - Compiles modules to kernels and their plan ------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Outputs.h"
+
+#include "lpfa/Dialect/LPFA/IR/LPFADialect.h"
+#include "lpfa/Target/Compiler.h"
+#include "lpfa/Target/PTX.h"
+#include "lpfa/Target/Ptxas.h"
+#include "lpfa/Target/TargetModel.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+using namespace lpfa;
+namespace cl = llvm::cl;
+
+static const char overview[] =
+    "compiles the functions of a module to kernels for a GPU\n"
+    "\n"
+    "  Input is a module of tensor-level functions; kernels at a later stage "
+    "are taken too.\n"
+    "  Output in DIR: MODULE.ptx and MODULE.cubin for each kernel, and "
+    "plan.json, which says\n"
+    "  how each function launches them. Files are written only when everything "
+    "succeeded.\n"
+    "\n"
+    "  Cubins need ptxas: the newest of CUDA_HOME, /usr/local/cuda*, PATH, the "
+    "Python\n"
+    "  environment and a .venv above this program; LPFA_PTXAS names another.\n"
+    "\n"
+    "  Options that are not listed go to the pipeline lpfa-to-threads, as "
+    "--NAME=VALUE.\n"
+    "\n"
+    "  Example:\n"
+    "    lpfa-compile attention.mlir -o out --chip=sm_103a --emit=ptx,plan\n";
+
+namespace {
+enum class Product { MLIR, NVVM, LLVM, PTX, Cubin, Plan };
+} // namespace
+
+static cl::OptionCategory category("lpfa-compile options");
+static cl::opt<std::string> inputFile(cl::Positional, cl::desc("in.mlir"),
+                                      cl::Required, cl::cat(category));
+static cl::opt<std::string> outputDirectory("o", cl::desc("Output directory"),
+                                            cl::value_desc("DIR"), cl::Required,
+                                            cl::cat(category));
+static cl::opt<std::string>
+    chip("chip", cl::desc("sm_90a, sm_100a (default) or sm_103a"),
+         cl::value_desc("name"), cl::init("sm_100a"), cl::cat(category));
+static cl::list<Product> products(
+    "emit", cl::desc("What to write (default: ptx,cubin,plan):"),
+    cl::CommaSeparated, cl::cat(category),
+    cl::values(clEnumValN(Product::MLIR, "mlir",
+                          "threads.mlir, the module at the threads stage"),
+               clEnumValN(Product::NVVM, "nvvm",
+                          "nvvm.mlir, the module at the nvvm stage"),
+               clEnumValN(Product::LLVM, "llvm",
+                          "MODULE.ll, optimized LLVM IR"),
+               clEnumValN(Product::PTX, "ptx", "MODULE.ptx"),
+               clEnumValN(Product::Cubin, "cubin",
+                          "MODULE.cubin, with ptxas's report on stdout"),
+               clEnumValN(Product::Plan, "plan", "plan.json")));
+static cl::list<std::string> pipelineOptions(cl::Sink);
+
+static bool emits(Product product) {
+  if (products.empty())
+    return product == Product::PTX || product == Product::Cubin ||
+           product == Product::Plan;
+  return llvm::is_contained(products, product);
+}
+
+static int fail(const llvm::Twine &message) {
+  llvm::errs() << "lpfa-compile: " << message << "\n";
+  return 1;
+}
+
+static std::string print(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream(text) << module << "\n";
+  return text;
+}
+
+/// Sets what the options that cl does not know say.
+static LogicalResult parsePipelineOptions(ToThreadsOptions &options) {
+  std::string text;
+  for (llvm::StringRef option : pipelineOptions) {
+    if (!option.consume_front("--")) {
+      fail("unknown argument '" + option + "', see --help");
+      return failure();
+    }
+    text += (option + " ").str();
+  }
+  return options.parseFromString(text);
+}
+
+/// Adds cubins; says what is missing when there is no ptxas.
+static llvm::Error addCubins(llvm::StringRef executable,
+                             CompiledModule &compiled,
+                             std::vector<OutputFile> &files) {
+  std::optional<Ptxas> ptxas = findPtxas(executable);
+  if (!ptxas) {
+    llvm::errs() << "lpfa-compile: no cubin, as there is no ptxas: install "
+                    "PyPI's nvidia-cuda-nvcc or a CUDA toolkit, or set "
+                    "LPFA_PTXAS\n";
+    return llvm::Error::success();
+  }
+  compiled.plan.ptxasVersion = std::to_string(ptxas->majorVersion) + "." +
+                               std::to_string(ptxas->minorVersion);
+  for (const CompiledPTX &module : compiled.modules) {
+    llvm::Expected<Cubin> cubin = assemble(*ptxas, module.text, chip);
+    if (!cubin)
+      return cubin.takeError();
+    for (const KernelResources &kernel : cubin->kernels)
+      llvm::outs() << kernel.entry << ": " << kernel.registers << " registers, "
+                   << kernel.stackBytes << " bytes stack, "
+                   << kernel.spillStoreBytes + kernel.spillLoadBytes
+                   << " bytes spilled\n";
+    files.push_back({module.name + ".cubin", std::move(cubin->image)});
+  }
+  return llvm::Error::success();
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv, overview);
+
+  if (!TargetModel::get(chip))
+    return fail("unknown chip '" + chip + "', expected one of " +
+                llvm::join(TargetModel::getChips(), ", "));
+  CompilerOptions options;
+  if (failed(parsePipelineOptions(options.pipeline)))
+    return 1;
+  options.pipeline.chip = chip;
+
+  std::string error;
+  auto input = openInputFile(inputFile, &error);
+  if (!input)
+    return fail(error);
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  registerAllExtensions(registry);
+  registry.insert<LPFADialect>();
+  MLIRContext context(registry);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(input), llvm::SMLoc());
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  if (!module)
+    return 1;
+
+  std::vector<OutputFile> files;
+  if (failed(lowerToThreads(*module, options)))
+    return 1;
+  if (emits(Product::MLIR))
+    files.push_back({"threads.mlir", print(*module)});
+  if (failed(lowerThreadsToNVVM(*module, options)))
+    return 1;
+  if (emits(Product::NVVM))
+    files.push_back({"nvvm.mlir", print(*module)});
+  if (emits(Product::LLVM))
+    for (auto gpuModule : module->getOps<gpu::GPUModuleOp>()) {
+      FailureOr<std::string> text = emitLLVMIR(gpuModule, /*optimize=*/true);
+      if (failed(text))
+        return 1;
+      files.push_back({gpuModule.getName().str() + ".ll", std::move(*text)});
+    }
+
+  FailureOr<CompiledModule> compiled = emitModule(*module);
+  if (failed(compiled))
+    return 1;
+  if (compiled->modules.empty())
+    return fail(inputFile + " has nothing to compile");
+  if (emits(Product::PTX))
+    for (const CompiledPTX &ptx : compiled->modules)
+      files.push_back({ptx.name + ".ptx", ptx.text});
+  if (emits(Product::Cubin))
+    if (llvm::Error cubins = addCubins(argv[0], *compiled, files))
+      return fail(llvm::toString(std::move(cubins)));
+  if (emits(Product::Plan))
+    files.push_back({"plan.json", printPlan(compiled->plan)});
+
+  if (llvm::Error written = writeOutputs(outputDirectory, files))
+    return fail(llvm::toString(std::move(written)));
+  return 0;
+}
