@@ -117,82 +117,121 @@ TEST(HardwareWitness, TensorMapStoresAndReductions) {
   }
 }
 
-struct MmaKind {
+struct MmaSync {
   ElementFormat a, b, d;
   unsigned k;
   MmaArithmetic arithmetic;
-  witness::Masking masking;
 };
 
-TEST(HardwareWitness, MmaSync) {
-  using F = ElementFormat;
-  constexpr MmaKind kinds[witness::mmaKinds] = {
-      {F::F16, F::F16, F::F32, 16, MmaArithmetic::Hardware, witness::Half},
-      {F::BF16, F::BF16, F::F32, 16, MmaArithmetic::Hardware, witness::Half},
-      {F::TF32, F::TF32, F::F32, 8, MmaArithmetic::Hardware, witness::Word},
-      {F::E4M3, F::E4M3, F::F32, 32, MmaArithmetic::EmulatedFp8, witness::Byte},
-      {F::S8, F::S8, F::S32, 32, MmaArithmetic::Hardware, witness::Integer},
-      {F::F16, F::F16, F::F16, 16, MmaArithmetic::Hardware, witness::Half},
-      {F::E5M2, F::E4M3, F::F32, 16, MmaArithmetic::EmulatedFp8, witness::Byte},
-      {F::F16, F::F16, F::F32, 8, MmaArithmetic::Hardware, witness::Half}};
-  for (unsigned kind = 0; kind != witness::mmaKinds; ++kind) {
-    const MmaKind &m = kinds[kind];
-    unsigned bytes = containerBytes(m.a), bits = 8 * bytes,
-             perRegister = 4 / bytes;
-    std::vector<uint32_t> results;
-    for (unsigned round = 0; round != witness::mmaRounds; ++round) {
-      std::vector<uint8_t> a(16 * m.k * bytes), b(8 * m.k * bytes);
-      std::vector<uint32_t> d(128);
-      bool isF16 = m.d == F::F16;
-      for (unsigned t = 0; t != 32; ++t) {
-        auto reg = [&](unsigned i) {
-          return witness::maskElements(m.masking,
-                                       witness::mmaBits(round, t, i));
-        };
-        for (unsigned e = 0; e != perRegister; ++e) {
-          for (unsigned i = 0; i != numRegistersA(16, m.k, bits); ++i) {
-            FragmentElement at = fragmentA(16, bits, t, i, e);
-            uint32_t code = reg(i) >> (bits * e % 32);
-            std::memcpy(&a[(at.row * m.k + at.column) * bytes], &code, bytes);
-          }
-          for (unsigned i = 0; i != numRegistersB(m.k, bits); ++i) {
-            FragmentElement at = fragmentB(bits, t, i, e);
-            uint32_t code = reg(4 + i) >> (bits * e % 32);
-            std::memcpy(&b[(at.column * m.k + at.row) * bytes], &code, bytes);
-          }
-        }
-        for (unsigned i = 0; i != 4; ++i) {
-          FragmentElement at = fragmentD(16, t, i);
-          d[at.row * 8 + at.column] =
-              isF16
-                  ? reg(6 + i / 2) >> (i % 2 * 16) & 0xFFFF
-                  : witness::maskAccumulator(witness::mmaBits(round, t, 6 + i));
-        }
+/// One m16n8 instruction of a warp: `operand(thread, register)` gives A (0 to
+/// 3) and B (4, 5), `accumulator(thread, register)` C. Appends the four result
+/// registers of every thread.
+template <typename Operand, typename Accumulator>
+void runMmaSync(const MmaSync &m, Operand operand, Accumulator accumulator,
+                std::vector<uint32_t> &results) {
+  unsigned bytes = containerBytes(m.a), bits = 8 * bytes;
+  std::vector<uint8_t> a(16 * m.k * bytes), b(8 * m.k * bytes);
+  std::vector<uint32_t> d(128);
+  bool isF16 = m.d == ElementFormat::F16;
+  for (unsigned t = 0; t != 32; ++t) {
+    for (unsigned e = 0; e != 4 / bytes; ++e) {
+      for (unsigned i = 0; i != numRegistersA(16, m.k, bits); ++i) {
+        FragmentElement at = fragmentA(16, bits, t, i, e);
+        uint32_t code = operand(t, i) >> (bits * e % 32);
+        std::memcpy(&a[(at.row * m.k + at.column) * bytes], &code, bytes);
       }
-      MmaProblem problem;
-      problem.m = 16;
-      problem.n = 8;
-      problem.k = m.k;
-      problem.arithmetic = m.arithmetic;
-      problem.a = {m.a, a.data(), false, nullptr};
-      problem.b = {m.b, b.data(), false, nullptr};
-      problem.dFormat = m.d;
-      problem.accumulate = true;
-      multiply(problem, d.data(), 8, 1);
-      for (unsigned t = 0; t != 32; ++t) {
-        uint32_t words[4] = {};
-        for (unsigned i = 0; i != 4; ++i) {
-          FragmentElement at = fragmentD(16, t, i);
-          uint32_t cell = d[at.row * 8 + at.column];
-          if (isF16)
-            words[i / 2] |= cell << (i % 2 * 16);
-          else
-            words[i] = cell;
-        }
-        results.insert(results.end(), words, words + 4);
+      for (unsigned i = 0; i != numRegistersB(m.k, bits); ++i) {
+        FragmentElement at = fragmentB(bits, t, i, e);
+        uint32_t code = operand(t, 4 + i) >> (bits * e % 32);
+        std::memcpy(&b[(at.column * m.k + at.row) * bytes], &code, bytes);
       }
     }
+    for (unsigned i = 0; i != 4; ++i) {
+      FragmentElement at = fragmentD(16, t, i);
+      d[at.row * 8 + at.column] =
+          isF16 ? accumulator(t, 6 + i / 2) >> (i % 2 * 16) & 0xFFFF
+                : accumulator(t, 6 + i);
+    }
+  }
+  MmaProblem problem;
+  problem.m = 16;
+  problem.n = 8;
+  problem.k = m.k;
+  problem.arithmetic = m.arithmetic;
+  problem.a = {m.a, a.data(), false, nullptr};
+  problem.b = {m.b, b.data(), false, nullptr};
+  problem.dFormat = m.d;
+  problem.accumulate = true;
+  multiply(problem, d.data(), 8, 1);
+  for (unsigned t = 0; t != 32; ++t) {
+    uint32_t words[4] = {};
+    for (unsigned i = 0; i != 4; ++i) {
+      FragmentElement at = fragmentD(16, t, i);
+      uint32_t cell = d[at.row * 8 + at.column];
+      if (isF16)
+        words[i / 2] |= cell << (i % 2 * 16);
+      else
+        words[i] = cell;
+    }
+    results.insert(results.end(), words, words + 4);
+  }
+}
+
+using F = ElementFormat;
+constexpr MmaArithmetic hardware = MmaArithmetic::Hardware;
+constexpr MmaArithmetic emulated = MmaArithmetic::EmulatedFp8;
+
+TEST(HardwareWitness, MmaSync) {
+  constexpr std::pair<MmaSync, witness::Masking> kinds[witness::mmaKinds] = {
+      {{F::F16, F::F16, F::F32, 16, hardware}, witness::Half},
+      {{F::BF16, F::BF16, F::F32, 16, hardware}, witness::Half},
+      {{F::TF32, F::TF32, F::F32, 8, hardware}, witness::Word},
+      {{F::E4M3, F::E4M3, F::F32, 32, emulated}, witness::Byte},
+      {{F::S8, F::S8, F::S32, 32, hardware}, witness::Integer},
+      {{F::F16, F::F16, F::F16, 16, hardware}, witness::Half},
+      {{F::E5M2, F::E4M3, F::F32, 16, emulated}, witness::Byte},
+      {{F::F16, F::F16, F::F32, 8, hardware}, witness::Half}};
+  for (unsigned kind = 0; kind != witness::mmaKinds; ++kind) {
+    auto [instruction, masking] = kinds[kind];
+    std::vector<uint32_t> results;
+    for (unsigned round = 0; round != witness::mmaRounds; ++round) {
+      auto operand = [&, masking = masking](unsigned t, unsigned i) {
+        return witness::maskElements(masking, witness::mmaBits(round, t, i));
+      };
+      auto accumulator = [&](unsigned t, unsigned i) {
+        return witness::maskAccumulator(witness::mmaBits(round, t, i));
+      };
+      if (instruction.d == F::F16)
+        runMmaSync(instruction, operand, operand, results);
+      else
+        runMmaSync(instruction, operand, accumulator, results);
+    }
     expectHash("mma_sync_" + std::to_string(kind), results.data(),
+               results.size() * 4);
+  }
+}
+
+/// Infinity, NaN, subnormal and overflowing results.
+TEST(HardwareWitness, MmaSyncExtremes) {
+  constexpr MmaSync kinds[witness::extremeKinds] = {
+      {F::BF16, F::BF16, F::F32, 16, hardware},
+      {F::TF32, F::TF32, F::F32, 8, hardware},
+      {F::F16, F::F16, F::F32, 16, hardware},
+      {F::E4M3, F::E4M3, F::F32, 32, emulated},
+      {F::E5M2, F::E5M2, F::F32, 32, emulated},
+      {F::F16, F::F16, F::F16, 16, hardware},
+      {F::BF16, F::BF16, F::F32, 16, hardware},
+      {F::TF32, F::TF32, F::F32, 8, hardware},
+      {F::F16, F::F16, F::F16, 16, hardware}};
+  for (unsigned kind = 0; kind != witness::extremeKinds; ++kind) {
+    std::vector<uint32_t> results;
+    for (unsigned round = 0; round != witness::extremeRounds; ++round) {
+      auto bits = [&](unsigned t, unsigned i) {
+        return witness::extremeBits(kind, round, t, i);
+      };
+      runMmaSync(kinds[kind], bits, bits, results);
+    }
+    expectHash("mma_extreme_" + std::to_string(kind), results.data(),
                results.size() * 4);
   }
 }
@@ -216,7 +255,6 @@ TEST(HardwareWitness, LdMatrix) {
 }
 
 TEST(HardwareWitness, Wgmma) {
-  using F = ElementFormat;
   constexpr F formatsA[] = {F::F16, F::BF16, F::TF32, F::E4M3, F::E5M2, F::F16};
   constexpr F formatsB[] = {F::F16, F::BF16, F::TF32, F::E4M3, F::E4M3, F::F16};
   for (const witness::WgmmaCase &c : witness::wgmmaCases()) {
@@ -261,7 +299,6 @@ TEST(HardwareWitness, Wgmma) {
 }
 
 TEST(HardwareWitness, Conversions) {
-  using F = ElementFormat;
   struct {
     F format;
     ConvertOptions options;

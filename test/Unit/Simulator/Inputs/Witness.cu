@@ -331,6 +331,71 @@ static void runMma() {
           results[kind].size() * 4);
 }
 
+/// in[(kind * 32 + thread) * 16 + register], out as that of mma.
+__global__ void mmaExtreme(const uint32_t *in, uint32_t *out) {
+  uint32_t t = threadIdx.x;
+  uint32_t d[4];
+  auto write = [&](uint32_t kind) {
+    for (int i = 0; i != 4; ++i)
+      out[(kind * 32 + t) * 4 + i] = d[i];
+  };
+#define EXTREME(KIND, SHAPE_AND_TYPES)                                         \
+  {                                                                            \
+    const uint32_t *r = in + (KIND * 32 + t) * 16;                             \
+    asm volatile("mma.sync.aligned." SHAPE_AND_TYPES                           \
+                 " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "             \
+                 "{%10, %11, %12, %13};"                                       \
+                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])              \
+                 : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]),      \
+                   "r"(r[5]), "r"(r[6]), "r"(r[7]), "r"(r[8]), "r"(r[9]));     \
+    write(KIND);                                                               \
+  }
+#define EXTREME_HALF(KIND)                                                     \
+  {                                                                            \
+    const uint32_t *r = in + (KIND * 32 + t) * 16;                             \
+    d[2] = d[3] = 0;                                                           \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 "          \
+                 "{%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%8, %9};"             \
+                 : "=r"(d[0]), "=r"(d[1])                                      \
+                 : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]),      \
+                   "r"(r[5]), "r"(r[6]), "r"(r[7]));                           \
+    write(KIND);                                                               \
+  }
+  EXTREME(0, "m16n8k16.row.col.f32.bf16.bf16.f32")
+  EXTREME(1, "m16n8k8.row.col.f32.tf32.tf32.f32")
+  EXTREME(2, "m16n8k16.row.col.f32.f16.f16.f32")
+  EXTREME(3, "m16n8k32.row.col.f32.e4m3.e4m3.f32")
+  EXTREME(4, "m16n8k32.row.col.f32.e5m2.e5m2.f32")
+  EXTREME_HALF(5)
+  EXTREME(6, "m16n8k16.row.col.f32.bf16.bf16.f32")
+  EXTREME(7, "m16n8k8.row.col.f32.tf32.tf32.f32")
+  EXTREME_HALF(8)
+}
+
+static void runMmaExtremes() {
+  uint32_t *in, *out;
+  check(cudaMalloc(&in, extremeKinds * 512 * 4), "cudaMalloc");
+  check(cudaMalloc(&out, extremeKinds * 128 * 4), "cudaMalloc");
+  std::vector<std::vector<uint32_t>> results(extremeKinds);
+  for (uint32_t round = 0; round != extremeRounds; ++round) {
+    std::vector<uint32_t> registers, words(extremeKinds * 128);
+    for (uint32_t kind = 0; kind != extremeKinds; ++kind)
+      for (uint32_t i = 0; i != 512; ++i)
+        registers.push_back(extremeBits(kind, round, i / 16, i % 16));
+    cudaMemcpy(in, registers.data(), registers.size() * 4,
+               cudaMemcpyHostToDevice);
+    mmaExtreme<<<1, 32>>>(in, out);
+    check(cudaDeviceSynchronize(), "mma");
+    cudaMemcpy(words.data(), out, words.size() * 4, cudaMemcpyDeviceToHost);
+    for (uint32_t kind = 0; kind != extremeKinds; ++kind)
+      results[kind].insert(results[kind].end(), words.begin() + kind * 128,
+                           words.begin() + (kind + 1) * 128);
+  }
+  for (uint32_t kind = 0; kind != extremeKinds; ++kind)
+    print("mma_extreme_" + std::to_string(kind), results[kind].data(),
+          results[kind].size() * 4);
+}
+
 //===----------------------------------------------------------------------===//
 // wgmma
 //===----------------------------------------------------------------------===//
@@ -460,6 +525,7 @@ static void runConversions() {
 int main() {
   runTensorMaps();
   runMma();
+  runMmaExtremes();
   runWgmma();
   runConversions();
 }

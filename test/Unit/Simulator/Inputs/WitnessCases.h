@@ -258,6 +258,39 @@ inline uint32_t mmaBits(uint32_t round, uint32_t thread, uint32_t reg) {
   return mix(100000 + round * 512 + thread * 16 + reg);
 }
 
+/// mma.sync where it is least tame: kind 0 BF16, 1 TF32, 2 F16, 3 E4M3, 4 E5M2
+/// and 5 F16 with an F16 accumulator, with arbitrary bits, infinities and NaN
+/// included (of A and B in even rounds only); 6 BF16 and 7 TF32 with products
+/// near the smallest numbers; 8 F16 with an F16 accumulator near its smallest.
+constexpr uint32_t extremeRounds = 40, extremeKinds = 9;
+inline uint32_t extremeBits(uint32_t kind, uint32_t round, uint32_t thread,
+                            uint32_t reg) {
+  uint32_t x = mix(round * 100000 + kind * 1000 + thread * 16 + reg);
+  uint32_t y = mix(x ^ 0x1234567);
+  bool isC = reg >= 6;
+  switch (kind) {
+  case 0:
+  case 1:
+    return round % 2 && !isC ? x & 0xBFFFBFFF : x;
+  case 2:
+  case 3:
+  case 4:
+    if (isC)
+      return (x & 0x807FFFFF) | (100 + y % 50) << 23;
+    return round % 2 ? x & 0xBFBFBFBF : x;
+  case 5:
+    return round % 2 ? x & 0xBFFFBFFF : x;
+  case 6:
+    if (isC)
+      return (x & 0x807FFFFF) | y % 12 << 23;
+    return (x & 0x807F807F) | (46 + y % 18) << 7 | (46 + (y >> 8) % 18) << 23;
+  case 7:
+    return (x & 0x807FFFFF) | (isC ? y % 12 : 46 + y % 18) << 23;
+  default:
+    return x & (y & 1 ? 0x8FFF8FFF : 0x9FFF9FFF);
+  }
+}
+
 /// wgmma m64n8 with both operands in 64 KiB of shared memory.
 struct WgmmaCase {
   const char *name;
