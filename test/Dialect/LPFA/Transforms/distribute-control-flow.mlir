@@ -35,9 +35,9 @@ lpfa.kernel @work stage(tile) (%out: !out) {
 // ring of one has a phase only. Going back a ring is the other parity.
 
 // CHECK: gpu.func @cursors
-// CHECK-DAG: %[[PHASE:.*]] = memref.alloca() : memref<i32>
-// CHECK-DAG: %[[SLOT:.*]] = memref.alloca() : memref<i32>
-// CHECK-DAG: %[[ONE:.*]] = memref.alloca() : memref<i32>
+// CHECK-DAG: %[[PHASE:.*]] = llvm.alloca %{{.*}} x i32
+// CHECK-DAG: %[[SLOT:.*]] = llvm.alloca %{{.*}} x i32
+// CHECK-DAG: %[[ONE:.*]] = llvm.alloca %{{.*}} x i32
 // CHECK: lpfa.elect_sync
 lpfa.kernel @cursors stage(synchronized) threads(128) () {
   %full = lpfa.barrier "full" stages(3) arrivals(1) : !lpfa.barrier
@@ -45,33 +45,33 @@ lpfa.kernel @cursors stage(synchronized) threads(128) () {
   lpfa.role "mma" warps(1 from 0) registers(48) elected {
     %u = lpfa.cursor stages(3) : !lpfa.cursor
     %v = lpfa.cursor stages(1) : !lpfa.cursor
-    // CHECK: %[[P:.*]] = memref.load %[[PHASE3:.*]][]
+    // CHECK: %[[P:.*]] = llvm.load %[[PHASE3:.*]] :
     // CHECK: %[[PARITY:.*]] = arith.xori %[[P]], %{{.*}} : i32
-    // CHECK: %[[S:.*]] = memref.load %[[SLOT3:.*]][]
+    // CHECK: %[[S:.*]] = llvm.load %[[SLOT3:.*]] :
     // CHECK: %[[BYTES:.*]] = arith.muli %[[S]], %{{.*}} : i32
     // CHECK: %[[BARRIER:.*]] = llvm.getelementptr %{{.*}}[%[[BYTES]]]
     // CHECK: lpfa.mbarrier.wait %[[BARRIER]], %[[PARITY]]
     lpfa.wait %full use %u back(3) : !lpfa.barrier
     // CHECK: lpfa.tcgen05.commit
     lpfa.commit %full use %u : !lpfa.barrier
-    // CHECK: %[[P1:.*]] = memref.load %[[PHASE3]][]
+    // CHECK: %[[P1:.*]] = llvm.load %[[PHASE3]]
     // CHECK: %[[FLIPPED:.*]] = arith.xori %[[P1]], %{{.*}}
-    // CHECK: %[[S1:.*]] = memref.load %[[SLOT3]][]
+    // CHECK: %[[S1:.*]] = llvm.load %[[SLOT3]]
     // CHECK: %[[NEXT:.*]] = arith.addi %[[S1]], %{{.*}}
     // CHECK: %[[C3:.*]] = arith.constant 3 : i32
     // CHECK: %[[WRAPS:.*]] = arith.cmpi eq, %[[NEXT]], %[[C3]]
     // CHECK: %[[NEWSLOT:.*]] = arith.select %[[WRAPS]], %{{.*}}, %[[NEXT]]
-    // CHECK: memref.store %[[NEWSLOT]], %[[SLOT3]][]
+    // CHECK: llvm.store %[[NEWSLOT]], %[[SLOT3]]
     // CHECK: %[[NEWPHASE:.*]] = arith.select %[[WRAPS]], %[[FLIPPED]], %[[P1]]
-    // CHECK: memref.store %[[NEWPHASE]], %[[PHASE3]][]
+    // CHECK: llvm.store %[[NEWPHASE]], %[[PHASE3]]
     lpfa.advance %u : !lpfa.cursor
-    // CHECK: %[[P2:.*]] = memref.load %[[PHASE1:.*]][]
+    // CHECK: %[[P2:.*]] = llvm.load %[[PHASE1:.*]] :
     // CHECK-NOT: getelementptr {{.*}}[%
     // CHECK: lpfa.mbarrier.wait %{{.*}}, %[[P2]]
     lpfa.wait %single use %v : !lpfa.barrier
-    // CHECK: %[[P3:.*]] = memref.load %[[PHASE1]][]
+    // CHECK: %[[P3:.*]] = llvm.load %[[PHASE1]]
     // CHECK: %[[F3:.*]] = arith.xori %[[P3]], %{{.*}}
-    // CHECK: memref.store %[[F3]], %[[PHASE1]][]
+    // CHECK: llvm.store %[[F3]], %[[PHASE1]]
     lpfa.advance %v : !lpfa.cursor
   }
 }

@@ -106,21 +106,21 @@ def DistributeToThreads
     scf.if %is_softmax0 {
       lpfa.set_max_registers increase 192
       ...
-      %phase = memref.load %cursor[] : memref<i32>
+      %phase = llvm.load %cursor : !llvm.ptr -> i32
       lpfa.mbarrier.wait %full, %phase
       %address = arith.addi %tmem, %lanes : i32
       %s = lpfa.tcgen05.ld %address : vector<128xf32>
       lpfa.mbarrier.arrive %empty
       %next = arith.xori %phase, %c1 : i32
-      memref.store %next, %cursor[] : memref<i32>
+      llvm.store %next, %cursor : i32, !llvm.ptr
     }
     ```
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect",
     "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
   ];
 }
 

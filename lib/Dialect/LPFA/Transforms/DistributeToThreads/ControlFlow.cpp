@@ -9,7 +9,6 @@
 #include "KernelDistribution.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace lpfa;
@@ -354,20 +353,20 @@ LogicalResult KernelDistribution::lower(KeyRangeOp op) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult KernelDistribution::lower(CursorOp op) {
-  auto type = MemRefType::get({}, b.getI32Type());
+  auto type = LLVM::LLVMPointerType::get(b.getContext());
   auto declare = [&]() -> Value {
     // LLVM promotes variables of the entry block to registers.
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&func.getBody().front());
-    return memref::AllocaOp::create(b, type);
+    return LLVM::AllocaOp::create(b, type, b.getI32Type(), b.i32(1));
   };
   CursorVariables variables;
   variables.stages = op.getStages();
   variables.phase = declare();
-  memref::StoreOp::create(b, b.i32(0), variables.phase);
+  LLVM::StoreOp::create(b, b.i32(0), variables.phase);
   if (variables.stages > 1) {
     variables.slot = declare();
-    memref::StoreOp::create(b, b.i32(0), variables.slot);
+    LLVM::StoreOp::create(b, b.i32(0), variables.slot);
   }
   cursors[op.getCursor()] = variables;
   return success();
@@ -375,16 +374,16 @@ LogicalResult KernelDistribution::lower(CursorOp op) {
 
 LogicalResult KernelDistribution::lower(AdvanceOp op) {
   const CursorVariables &variables = cursors[op.getCursor()];
-  Value phase = memref::LoadOp::create(b, variables.phase);
+  Value phase = b.load(variables.phase);
   Value flipped = b.bitXor(phase, b.i32(1));
   if (!variables.slot) {
-    memref::StoreOp::create(b, flipped, variables.phase);
+    LLVM::StoreOp::create(b, flipped, variables.phase);
     return success();
   }
-  Value next = b.add(memref::LoadOp::create(b, variables.slot), b.i32(1));
+  Value next = b.add(b.load(variables.slot), b.i32(1));
   Value wraps =
       b.compare(arith::CmpIPredicate::eq, next, b.i32(variables.stages));
-  memref::StoreOp::create(b, b.select(wraps, b.i32(0), next), variables.slot);
-  memref::StoreOp::create(b, b.select(wraps, flipped, phase), variables.phase);
+  LLVM::StoreOp::create(b, b.select(wraps, b.i32(0), next), variables.slot);
+  LLVM::StoreOp::create(b, b.select(wraps, flipped, phase), variables.phase);
   return success();
 }

@@ -140,6 +140,11 @@ public:
         mlir::LLVM::GEPArg(static_cast<int32_t>(bytes)));
   }
 
+  /// The i32 that a variable holds.
+  mlir::Value load(mlir::Value variable) {
+    return mlir::LLVM::LoadOp::create(*this, getI32Type(), variable);
+  }
+
   /// Runs `body` with the insertion point in an `scf.if` of `condition`.
   void when(mlir::Value condition, llvm::function_ref<void()> body) {
     auto op = mlir::scf::IfOp::create(*this, condition, /*withElse=*/false);
@@ -174,7 +179,7 @@ struct SharedLayout {
 /// A cursor's variables: which slot of the ring (absent for a ring of one), and
 /// the parity of how often the cursor has gone round.
 struct CursorVariables {
-  mlir::Value slot, phase; // memref<i32>
+  mlir::Value slot, phase; // Pointers to i32.
   int64_t stages;
 };
 

@@ -183,7 +183,7 @@ BlockScale SoftmaxBuilder::getScale(Value blockMaximum, Value maximum) {
   auto negate = [&](Value x) -> Value { return arith::NegFOp::create(b, x); };
 
   if (pScale.getMode() == PScaleMode::Constant) {
-    int64_t exponent = 8 - pScale.getLag();
+    int64_t exponent = emax - pScale.getLag();
     scale.bias = b.sub(b.f32(exponent), maximum);
     scale.valueScale = scale.codeScale = b.f32(std::ldexp(1.0f, -exponent));
     scale.byte = b.i32(127 - exponent);

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelDistribution.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace lpfa;
@@ -66,7 +65,7 @@ LogicalResult KernelDistribution::lower(SlotAtOp op) {
   auto channel = op.getChannel().getDefiningOp<ChannelOp>();
   Value slot;
   if (Value variable = cursors[op.getCursor()].slot)
-    slot = memref::LoadOp::create(b, variable);
+    slot = b.load(variable);
   for (auto [buffer, place] : llvm::zip(
            op.getBuffers(), channel.getPlaces()->getAsRange<PlaceAttr>())) {
     Value start = getPlace(place);
@@ -100,7 +99,7 @@ Value KernelDistribution::getBarrier(Value barrier, Value cursor) {
   Value variable = cursors[cursor].slot;
   if (!variable)
     return ring;
-  Value slot = memref::LoadOp::create(b, variable);
+  Value slot = b.load(variable);
   return b.offset(ring, b.mul(slot, b.i32(TargetModel::mbarrierBytes)));
 }
 
@@ -112,7 +111,7 @@ LogicalResult KernelDistribution::lower(WaitOp op) {
            << cursor.stages << " uses, as the parity of a phase says no more";
   // Before the first use the parity is that of the phase before the first,
   // which counts as complete.
-  Value parity = memref::LoadOp::create(b, cursor.phase);
+  Value parity = b.load(cursor.phase);
   if (rounds == 1)
     parity = b.bitXor(parity, b.i32(1));
   MBarrierWaitOp::create(b, getBarrier(op.getBarrier(), op.getCursor()),
