@@ -431,16 +431,15 @@ FailureOr<Trace> Trace::run(KernelOp kernel, ArrayRef<int64_t> steps) {
 }
 
 FailureOr<std::vector<Trace>> lpfa::runTraces(KernelOp kernel) {
+  int64_t depth = 1;
+  for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>())
+    depth = std::max<int64_t>(depth, channel.getStages());
+  const int64_t many = 2 * depth + 2;
+  const std::vector<int64_t> vectors[] = {
+      {many}, {many, 1, many}, {1, many, 2}, {3, 3, 3}, {1, 1, 1, 1},
+      {0, 0}, {2, 1, 3},       {1, 0, 2},    {0, 3, 1}, {2, 2, 2, 2}};
   std::vector<Trace> traces;
-  for (ArrayRef<int64_t> steps : {ArrayRef<int64_t>{3, 3, 3},
-                                  {1, 1, 1},
-                                  {0, 0, 0},
-                                  {2, 1, 3},
-                                  {1, 0, 2},
-                                  {0, 3, 1},
-                                  {3, 0, 0},
-                                  {0, 1, 0},
-                                  {1, 2, 1}}) {
+  for (const std::vector<int64_t> &steps : vectors) {
     FailureOr<Trace> trace = Trace::run(kernel, steps);
     if (failed(trace))
       return failure();

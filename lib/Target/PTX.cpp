@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lpfa/Target/PTX.h"
+#include "lpfa/Dialect/LPFA/IR/LPFADialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
@@ -23,6 +24,7 @@
 #include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
+using namespace lpfa;
 
 extern "C" {
 void LLVMInitializeNVPTXTargetInfo();
@@ -58,6 +60,25 @@ struct Translation {
 };
 } // namespace
 
+namespace {
+/// What lpfa notes on functions and their arguments is for the launch plan and
+/// has no counterpart in LLVM IR.
+class LPFATranslation : public LLVMTranslationDialectInterface {
+public:
+  using LLVMTranslationDialectInterface::LLVMTranslationDialectInterface;
+
+  LogicalResult amendOperation(Operation *, ArrayRef<llvm::Instruction *>,
+                               NamedAttribute,
+                               LLVM::ModuleTranslation &) const override {
+    return success();
+  }
+  LogicalResult convertParameterAttr(LLVM::LLVMFuncOp, int, NamedAttribute,
+                                     LLVM::ModuleTranslation &) const override {
+    return success();
+  }
+};
+} // namespace
+
 static LogicalResult translate(gpu::GPUModuleOp gpuModule,
                                Translation &translation) {
   NVVM::NVVMTargetAttr target;
@@ -86,6 +107,9 @@ static LogicalResult translate(gpu::GPUModuleOp gpuModule,
   registerGPUDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   registerNVVMDialectTranslation(registry);
+  registry.addExtension(+[](MLIRContext *, LPFADialect *dialect) {
+    dialect->addInterfaces<LPFATranslation>();
+  });
   gpuModule.getContext()->appendDialectRegistry(registry);
   translation.module = translateModuleToLLVMIR(gpuModule, translation.context,
                                                gpuModule.getName());

@@ -24,8 +24,8 @@
 //    give before take, and release before a write to memory that overlaps.
 //
 // Numbers of steps are small: dependences have a constant distance in uses, so
-// that a few work tiles of up to three steps show every case of rings of up to
-// `maxDepth` stages.
+// that few steps show every case. Twice the depth of the deepest ring and two
+// more go around every ring; work tiles of 0 to 3 steps show their seams.
 //
 //===----------------------------------------------------------------------===//
 
@@ -138,8 +138,8 @@ private:
       releases;
 };
 
-/// The executions that stand for all: up to three steps for each of three work
-/// tiles.
+/// The executions that stand for all: long work tiles that go around every ring,
+/// and short ones in several orders.
 mlir::FailureOr<std::vector<Trace>> runTraces(KernelOp kernel);
 
 /// Finds what a kernel's memory needs.

@@ -23,17 +23,25 @@ static LLVM::InlineAsmOp buildAssembly(OpBuilder &builder, Location loc,
 
 Value lpfa::buildTensorMemoryLoad(OpBuilder &builder, Location loc,
                                   VectorType type, Value address) {
+  // Wide tiles in pieces: a single load takes its registers in one aligned run,
+  // for which ptxas holds the launch's budget, not that of `setmaxnreg`.
+  constexpr int64_t piece = 32;
   int64_t size = type.getNumElements();
-  std::string registers, constraints;
-  for (int64_t i = 0; i < size; ++i) {
-    registers += (i ? ", $" : "$") + std::to_string(i);
-    constraints += "=r,";
+  std::string constraints, text = "{\n\t.reg .b32 column;";
+  for (int64_t first = 0; first < size; first += piece) {
+    int64_t count = std::min(piece, size - first);
+    std::string registers;
+    for (int64_t i = first; i < first + count; ++i) {
+      registers += (i == first ? "$" : ", $") + std::to_string(i);
+      constraints += "=&r,";
+    }
+    text += "\n\tadd.s32 column, $" + std::to_string(size) + ", " +
+            std::to_string(first) +
+            ";\n\ttcgen05.ld.sync.aligned.32x32b.x" + std::to_string(count) +
+            ".b32 {" + registers + "}, [column];";
   }
+  text += "\n\ttcgen05.wait::ld.sync.aligned;\n\t}";
   constraints += "r,~{memory}";
-  std::string number = std::to_string(size);
-  std::string text = "tcgen05.ld.sync.aligned.32x32b.x" + number + ".b32 {" +
-                     registers + "}, [$" + number +
-                     "];\n\ttcgen05.wait::ld.sync.aligned;";
 
   Type i32 = builder.getI32Type();
   Type resultType = i32;

@@ -8,6 +8,7 @@
 
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -213,9 +214,11 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
            << getCalleeAttr() << " (C1)";
   auto kernel = dyn_cast<KernelOp>(callee);
   if (!kernel)
-    return isa<gpu::GPUFuncOp>(callee)
+    return isa<FunctionOpInterface>(callee) &&
+                   isa<gpu::GPUModuleOp>(callee->getParentOp())
                ? success()
-               : emitOpError("must launch an lpfa.kernel or a gpu.func (C1)");
+               : emitOpError(
+                     "must launch a kernel or a function of a gpu.module (C1)");
   Block::BlockArgListType arguments = kernel.getBody().getArguments();
   if (arguments.size() != getInputs().size() + getOutputs().size())
     return emitOpError("must have ")

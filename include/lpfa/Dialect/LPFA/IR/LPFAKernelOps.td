@@ -118,7 +118,8 @@ def LPFA_LaunchOp : LPFA_Op<"launch", [
 
     Constraints:
 
-    - (C1) The callee is an `lpfa.kernel` or a `gpu.func` of this module.
+    - (C1) The callee is an `lpfa.kernel` of this module or a function of one of
+      its `gpu.module` ops.
     - (C2) For a kernel: as many arguments as operands; a tensor goes with a
       view of its element type and rank whose static sizes agree, `index` with
       `index`.

@@ -1,0 +1,351 @@
+// RUN: lpfa-opt %s -split-input-file -verify-diagnostics
+
+// One test for each numbered constraint of kernels, roles and their ops.
+
+// expected-error @below {{expected a stage: 'tile', 'roles', 'placed' or 'synchronized'}}
+lpfa.kernel @stage stage(late) () {}
+
+// -----
+
+lpfa.kernel @kernel_c1 stage(tile) () {
+  // expected-error @below {{may not stand at the tile stage (C1)}}
+  %c = lpfa.channel "K" stages(1) : !lpfa.channel<128xf32 shared>
+}
+
+// -----
+
+lpfa.kernel @kernel_c2 stage(roles) threads(128) () {
+  lpfa.role "all" warps(4 from 0) registers(128) {
+  }
+  // expected-error @below {{must stand in a role from the roles stage on (C2)}}
+  %t = lpfa.splat 0.0 : !lpfa.tile<128xf32>
+}
+
+// -----
+
+lpfa.kernel @kernel_c3 stage(placed) threads(128) tensor_columns(512) shared_bytes(0) () {
+  lpfa.role "all" warps(4 from 0) registers(128) {
+  }
+  // expected-error @below {{must have a place from the placed stage on (C3)}}
+  %O = lpfa.accumulator "O" owner("all") : !lpfa.buffer<128x128xf32, tensor>
+}
+
+// -----
+
+lpfa.kernel @kernel_c3_early stage(roles) threads(128) () {
+  lpfa.role "all" warps(4 from 0) registers(128) {
+  }
+  // expected-error @below {{may not have a place before the placed stage (C3)}}
+  %O = lpfa.accumulator "O" owner("all") at <tensor, 0, 128> : !lpfa.buffer<128x128xf32, tensor>
+}
+
+// -----
+
+lpfa.kernel @kernel_c3_outside stage(placed) threads(128) tensor_columns(64) shared_bytes(0) () {
+  lpfa.role "all" warps(4 from 0) registers(128) {
+  }
+  // expected-error @below {{lies outside what the kernel allocates (C3)}}
+  %O = lpfa.accumulator "O" owner("all") at <tensor, 0, 128> : !lpfa.buffer<128x128xf32, tensor>
+}
+
+// -----
+
+lpfa.kernel @kernel_c4 stage(synchronized) threads(128) shared_bytes(512) () {
+  %c = lpfa.channel "K" stages(1) at [#lpfa.place<shared, 0, 512>] : !lpfa.channel<128xf32 shared>
+  lpfa.role "all" warps(4 from 0) registers(128) {
+    // expected-error @below {{may not stand at the synchronized stage (C4)}}
+    %b = lpfa.get %c : !lpfa.channel<128xf32 shared>
+  }
+}
+
+// -----
+
+lpfa.kernel @kernel_c4_early stage(roles) threads(128) () {
+  lpfa.role "all" warps(4 from 0) registers(128) {
+  }
+  // expected-error @below {{must wait for the synchronized stage (C4)}}
+  %b = lpfa.barrier "K.full" stages(1) arrivals(1) : !lpfa.barrier
+}
+
+// -----
+
+// expected-error @below {{argument 0 must be a view or an index (C5)}}
+lpfa.kernel @kernel_c5 stage(tile) (%x: f32) {}
+
+// -----
+
+lpfa.kernel @kernel_c6_gap stage(roles) threads(256) () {
+  // expected-error @below {{must start at warp 0, where the roles before it end (C6)}}
+  lpfa.role "all" warps(4 from 4) registers(128) {
+  }
+}
+
+// -----
+
+// expected-error @below {{must have threads for 4 warps, rounded up to warpgroups (C6)}}
+lpfa.kernel @kernel_c6_threads stage(roles) threads(256) () {
+  lpfa.role "all" warps(4 from 0) registers(128) {
+  }
+}
+
+// -----
+
+// expected-error @below {{has roles with 98304 registers, more than 65536 (C6)}}
+lpfa.kernel @kernel_c6_registers stage(roles) threads(384) () {
+  lpfa.role "a" warps(4 from 0) registers(256) {
+  }
+  lpfa.role "b" warps(4 from 4) registers(256) {
+  }
+  lpfa.role "c" warps(4 from 8) registers(256) {
+  }
+}
+
+// -----
+
+func.func @launch_c1(%n: index, %x: tensor<?xf32>) -> tensor<?xf32> {
+  // expected-error @below {{refers to an unknown kernel @nothing (C1)}}
+  %0 = lpfa.launch @nothing grid(%n) outs(%x : tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+lpfa.kernel @k stage(tile) (%x: !lpfa.view<?xf16>) {}
+func.func @launch_c2(%n: index, %x: tensor<?xf32>) -> tensor<?xf32> {
+  // expected-error @below {{operand 0 of type 'tensor<?xf32>' does not go with the kernel's '!lpfa.view<?xf16>' (C2)}}
+  %0 = lpfa.launch @k grid(%n) outs(%x : tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+lpfa.kernel @k stage(tile) (%x: !lpfa.view<?xf32>) {}
+func.func @launch_c3(%n: index, %x: tensor<?xf32>) -> tensor<4xf32> {
+  // expected-error @below {{must return its destinations' types (C3)}}
+  %0 = lpfa.launch @k grid(%n) outs(%x : tensor<?xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+lpfa.kernel @dim_c1 stage(tile) (%x: !lpfa.view<?xf32>) {
+  // expected-error @below {{dimension 1 is not one of the view's (C1)}}
+  %d = lpfa.dim %x, 1 : !lpfa.view<?xf32>
+}
+
+// -----
+
+lpfa.kernel @steps_c1 stage(tile) (%n: index) {
+  // expected-error @below {{range must yield two indices (C1)}}
+  lpfa.for_steps (%i) in (%n) range {
+    lpfa.yield %i : index
+  } do {
+  }
+}
+
+// -----
+
+lpfa.kernel @steps_c2 stage(tile) (%n: index) {
+  lpfa.for_steps (%i) in (%n) range {
+    lpfa.yield %i, %i : index, index
+  } do {
+    // expected-error @below {{must stand in an lpfa.at (C2)}}
+    %c = arith.constant 0 : index
+  }
+}
+
+// -----
+
+lpfa.kernel @at_c1 stage(tile) (%n: index) {
+  lpfa.for_steps (%i) in (%n) range {
+    lpfa.yield %i, %i : index, index
+  } do {
+    // expected-error @below {{shift must be 0 to 2 (C1)}}
+    lpfa.at shift(3) (%a, %b, %c) {
+    }
+  }
+}
+
+// -----
+
+lpfa.kernel @key_range_c1 stage(tile) (%n: index) {
+  // expected-error @below {{count and tile must be positive (C1)}}
+  %a, %b = lpfa.key_range %n count(0) rows(%n) keys(%n) tile(128) #lpfa.mask<none>
+}
+
+// -----
+
+lpfa.kernel @load_c1 stage(tile) (%x: !lpfa.view<?x?xf32>, %i: index) {
+  // expected-error @below {{must have an index for each dimension of '!lpfa.view<?x?xf32>' (C1)}}
+  %t = lpfa.load %x[%i] : !lpfa.view<?x?xf32> -> !lpfa.tile<8x8xf32>
+}
+
+// -----
+
+lpfa.kernel @load_c2 stage(tile) (%x: !lpfa.view<?x?xf32>, %i: index) {
+  // expected-error @below {{which is no piece of '!lpfa.view<?x?xf32>' (C2)}}
+  %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf32> -> !lpfa.tile<8x8xf16>
+}
+
+// -----
+
+lpfa.kernel @pack_atom_c1 stage(tile) (%x: !lpfa.view<?x?xf8E8M0FNU>, %i: index) {
+  %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf8E8M0FNU> -> !lpfa.tile<64x4xf8E8M0FNU>
+  // expected-error @below {{must pack 128x4 scales, or 4x128 transposed, into an atom (C1)}}
+  %a = lpfa.pack_atom %t : !lpfa.tile<64x4xf8E8M0FNU> -> !lpfa.tile<32x4x4xf8E8M0FNU>
+}
+
+// -----
+
+lpfa.kernel @role_c1 stage(roles) threads(128) () {
+  // expected-error @below {{must have four warps from a multiple of four, or be elected (C1)}}
+  lpfa.role "few" warps(2 from 0) registers(128) {
+  }
+}
+
+// -----
+
+lpfa.kernel @role_c2 stage(roles) threads(128) () {
+  // expected-error @below {{registers must be a multiple of 8 from 24 to 256 (C2)}}
+  lpfa.role "all" warps(4 from 0) registers(100) {
+  }
+}
+
+// -----
+
+lpfa.kernel @role_c3 stage(roles) threads(128) () {
+  // expected-note @below {{another role}}
+  lpfa.role "a" warps(1 from 0) registers(48) elected {
+  }
+  // expected-error @below {{must have the registers of the other roles of its warpgroup (C3)}}
+  lpfa.role "b" warps(1 from 1) registers(56) elected {
+  }
+}
+
+// -----
+
+lpfa.kernel @channel_c1 stage(roles) threads(128) () {
+  // expected-error @below {{stages must be positive (C1)}}
+  %c = lpfa.channel "K" stages(0) : !lpfa.channel<128xf32 shared>
+}
+
+// -----
+
+lpfa.kernel @channel_c2 stage(placed) threads(128) shared_bytes(512) () {
+  // expected-error @below {{place must have 512 of shared memory (C2)}}
+  %c = lpfa.channel "K" stages(1) at [#lpfa.place<shared, 0, 256>] : !lpfa.channel<128xf32 shared>
+}
+
+// -----
+
+lpfa.kernel @channel_c3 stage(roles) threads(128) () {
+  // expected-error @below {{may not be read by the role that writes it (C3)}}
+  %c = lpfa.channel "K" stages(1) : !lpfa.channel<128xf32 shared>
+  lpfa.role "all" warps(4 from 0) registers(128) {
+    %a = lpfa.acquire %c : !lpfa.channel<128xf32 shared>
+    lpfa.put %c : !lpfa.channel<128xf32 shared>
+    %b = lpfa.get %c : !lpfa.channel<128xf32 shared>
+    lpfa.release %c : !lpfa.channel<128xf32 shared>
+  }
+}
+
+// -----
+
+// expected-error @below {{sizes must be static and positive (C1)}}
+func.func private @tile_c1() -> !lpfa.tile<?xf32>
+
+// -----
+
+// expected-error @below {{offset must not be negative and size must be positive (C1)}}
+func.func private @place_c1() attributes {p = #lpfa.place<tensor, 0, 0>}
+
+// -----
+
+lpfa.kernel @load_async_c1 stage(roles) threads(128) (%x: !lpfa.view<?xf32>, %i: index) {
+  %b = lpfa.scratch "b" : !lpfa.buffer<128xf32, tensor>
+  lpfa.role "load" warps(1 from 0) registers(48) elected {
+    // expected-error @below {{must load to shared memory (C1)}}
+    lpfa.load_async %x[%i] -> %b : !lpfa.view<?xf32>, !lpfa.buffer<128xf32, tensor>
+  }
+}
+
+// -----
+
+lpfa.kernel @copy_scales_c1 stage(roles) threads(128) () {
+  %a = lpfa.scratch "a" : !lpfa.buffer<32x4x4xf8E8M0FNU, shared>
+  lpfa.role "mma" warps(1 from 0) registers(48) elected {
+    // expected-error @below {{must copy an atom of scales from shared to tensor memory (C1)}}
+    lpfa.copy_scales %a -> %a : !lpfa.buffer<32x4x4xf8E8M0FNU, shared>, !lpfa.buffer<32x4x4xf8E8M0FNU, shared>
+  }
+}
+
+// -----
+
+lpfa.kernel @mma_c1 stage(roles) threads(128) () {
+  %a = lpfa.scratch "a" : !lpfa.buffer<128x128xf8E4M3FN, shared>
+  %b = lpfa.scratch "b" : !lpfa.buffer<64x128xf8E4M3FN, shared>
+  %s = lpfa.scratch "s" : !lpfa.buffer<32x4x4xf8E8M0FNU, tensor>
+  %d = lpfa.scratch "d" : !lpfa.buffer<128x128xf32, tensor>
+  lpfa.role "mma" warps(1 from 0) registers(48) elected {
+    // expected-error @below {{shapes must agree, with the inner size a multiple of 32 and an f32 result (C1)}}
+    lpfa.mma %a, %b scaled %s, %s into %d : !lpfa.buffer<128x128xf8E4M3FN, shared>, !lpfa.buffer<64x128xf8E4M3FN, shared>, !lpfa.buffer<128x128xf32, tensor>
+  }
+}
+
+// -----
+
+lpfa.kernel @read_c1 stage(roles) threads(128) () {
+  %a = lpfa.scratch "a" : !lpfa.buffer<128xf32, shared>
+  lpfa.role "all" warps(4 from 0) registers(48) {
+    // expected-error @below {{tile must have the buffer's shape and element type (C1)}}
+    %t = lpfa.read %a : !lpfa.buffer<128xf32, shared> -> !lpfa.tile<64xf32>
+  }
+}
+
+// -----
+
+lpfa.kernel @slice_c1 stage(roles) threads(128) () {
+  %a = lpfa.scratch "a" : !lpfa.buffer<128x128xf32, tensor>
+  lpfa.role "all" warps(4 from 0) registers(48) {
+    // expected-error @below {{must be columns of the buffer, in tensor memory (C1)}}
+    %s = lpfa.slice %a[96] : !lpfa.buffer<128x128xf32, tensor> to !lpfa.buffer<128x64xf32, tensor>
+  }
+}
+
+// -----
+
+lpfa.kernel @wait_c1 stage(synchronized) threads(128) () {
+  %b = lpfa.barrier "b" stages(3) arrivals(1) : !lpfa.barrier
+  lpfa.role "all" warps(4 from 0) registers(48) {
+    %u = lpfa.cursor stages(3) : !lpfa.cursor
+    // expected-error @below {{cursor must have the barrier's stages, and back must be a multiple of them (C1)}}
+    lpfa.wait %b use %u back(1) : !lpfa.barrier
+  }
+}
+
+// -----
+
+lpfa.kernel @dot_c1 stage(tile) () {
+  %a = lpfa.splat 0.0 : !lpfa.tile<128x32xf32>
+  %s = lpfa.splat 0.0 : !lpfa.tile<32x4x4xf8E8M0FNU>
+  // expected-error @below {{shapes must agree, with the inner size a multiple of 32 and an f32 result (C1)}}
+  %d = lpfa.dot %a, %a scaled %s, %s : !lpfa.tile<128x32xf32>, !lpfa.tile<128x32xf32> -> !lpfa.tile<128x128xf32>
+}
+
+// -----
+
+lpfa.kernel @softmax_c2 stage(tile) () {
+  %x = lpfa.splat 0.0 : !lpfa.tile<128x128xf32>
+  %r = lpfa.splat 0.0 : !lpfa.tile<128xf32>
+  // expected-error @below {{probabilities must have the scores' shape and the element type of p_scale, their scales one atom (C2)}}
+  %p, %sp, %m, %l, %g, %f = lpfa.softmax_step %x, %r, %r, %r scale(1.0) <row_max> : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x128xf8E5M2>
+}
+
+// -----
+
+lpfa.kernel @normalize_c1 stage(tile) () {
+  %x = lpfa.splat 0.0 : !lpfa.tile<128x128xf32>
+  %r = lpfa.splat 0.0 : !lpfa.tile<128xf32>
+  // expected-error @below {{must divide an f32 tile by one f32 a row, to f32, f16 or bf16 of the same shape (C1)}}
+  %y = lpfa.normalize %x by %r : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x64xbf16>
+}
