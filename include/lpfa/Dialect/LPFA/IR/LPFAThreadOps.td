@@ -99,7 +99,7 @@ def LPFA_SharedMemoryOp : LPFA_ThreadOp<"shared_memory", [Pure]> {
   let description = [{
     The address of the CTA's dynamic shared memory, aligned to 1,024 bytes, as
     the 128-byte swizzle needs. Its size belongs to the launch, not to the
-    module (PTX 5.1.8). Tiles and barriers lie at offsets of it, made with
+    module (PTX 5.1.7). Tiles and barriers lie at offsets of it, made with
     `llvm.getelementptr`.
 
     Example:
@@ -319,7 +319,7 @@ def LPFA_FenceProxyAsyncOp : LPFA_ThreadOp<"fence.proxy_async"> {
 def LPFA_BulkTensorLoadOp : LPFA_ThreadOp<"bulk_tensor.load"> {
   let summary = "Loads one box of a tensor map into shared memory (TMA)";
   let description = [{
-    `cp.async.bulk.tensor.Nd.shared::cta.global.tile` (PTX 9.7.9.27.1.2), by one
+    `cp.async.bulk.tensor.Nd.shared::cta.global.tile` (PTX 9.7.9.27), by one
     thread. Coordinates come fastest-varying dimension first and may be out of
     bounds, also negative: what lies outside is filled. The copy adds its bytes,
     those outside included, to the barrier's count when they are there.
@@ -344,7 +344,7 @@ def LPFA_BulkTensorStoreOp : LPFA_ThreadOp<"bulk_tensor.store"> {
   let summary = "Stores one box of a tensor map from shared memory (TMA)";
   let description = [{
     `cp.async.bulk.tensor.Nd.global.shared::cta.tile.bulk_group`
-    (PTX 9.7.9.27.1.2), by one thread. What lies outside the tensor is dropped.
+    (PTX 9.7.9.27), by one thread. What lies outside the tensor is dropped.
     Completion is by `lpfa.bulk.commit_group` and `lpfa.bulk.wait_group` of the
     same thread. Ordinary writes to the source need `lpfa.fence.proxy_async`.
 
@@ -364,7 +364,7 @@ def LPFA_BulkTensorStoreOp : LPFA_ThreadOp<"bulk_tensor.store"> {
 def LPFA_BulkLoadOp : LPFA_ThreadOp<"bulk.load"> {
   let summary = "Copies contiguous bytes from global to shared memory";
   let description = [{
-    `cp.async.bulk.shared::cta.global` (PTX 9.7.9.25.4), by one thread. `bytes`
+    `cp.async.bulk.shared::cta.global` (PTX 9.7.9.25), by one thread. `bytes`
     and both addresses are multiples of 16. Adds its bytes to the barrier's
     count.
 
@@ -383,7 +383,7 @@ def LPFA_BulkLoadOp : LPFA_ThreadOp<"bulk.load"> {
 def LPFA_BulkCommitGroupOp : LPFA_ThreadOp<"bulk.commit_group"> {
   let summary = "Closes the group of this thread's bulk stores so far";
   let description = [{
-    `cp.async.bulk.commit_group` (PTX 9.7.9.25.5).
+    `cp.async.bulk.commit_group` (PTX 9.7.9.25).
 
     Example:
     ```mlir
@@ -396,7 +396,7 @@ def LPFA_BulkCommitGroupOp : LPFA_ThreadOp<"bulk.commit_group"> {
 def LPFA_BulkWaitGroupOp : LPFA_ThreadOp<"bulk.wait_group"> {
   let summary = "Waits until at most `pending` groups are open";
   let description = [{
-    `cp.async.bulk.wait_group` (PTX 9.7.9.25.6), over this thread's groups. With
+    `cp.async.bulk.wait_group` (PTX 9.7.9.25), over this thread's groups. With
     `read` it waits only until the sources have been read and may be written
     again.
 
@@ -413,7 +413,7 @@ def LPFA_BulkWaitGroupOp : LPFA_ThreadOp<"bulk.wait_group"> {
 def LPFA_PrefetchTensorMapOp : LPFA_ThreadOp<"prefetch_tensor_map"> {
   let summary = "Brings a tensor map into the descriptor cache";
   let description = [{
-    `prefetch.tensormap` (PTX 9.7.9.16), a hint, by one thread.
+    `prefetch.tensormap`, a hint, by one thread.
 
     Example:
     ```mlir
@@ -740,7 +740,7 @@ def LPFA_Log2Op
     : LPFA_ThreadOp<"log2", [Pure, SameOperandsAndResultType, Elementwise]> {
   let summary = "Logarithm to base 2, approximately";
   let description = [{
-    `lg2.approx.ftz.f32` (PTX 9.7.3.18) of each element: at most 2^-22 off, in
+    `lg2.approx.ftz.f32` (PTX 9.7.3.20) of each element: at most 2^-22 off, in
     absolute terms near 1 and in relative ones elsewhere. Of a subnormal or zero
     it is -inf.
 
