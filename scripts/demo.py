@@ -12,8 +12,21 @@ import numpy as np
 import lpfa
 from lpfa import attention, metrics
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-ATTENTION = ROOT / "test/Integration/attention-forward.mlir"
+ATTENTION = """
+func.func @attention(
+    %q: tensor<?x?x?x128xf8E4M3FN>, %sq: tensor<?x?x?x4xf8E8M0FNU>,
+    %k: tensor<?x?x?x128xf8E4M3FN>, %sk: tensor<?x?x?x4xf8E8M0FNU>,
+    %v: tensor<?x?x?x128xf8E4M3FN>, %sv: tensor<?x?x?x128xf8E8M0FNU>)
+    -> (tensor<?x?x?x128xf32>, tensor<?x?x?xf32>) {
+  %o, %lse = lpfa.attention %q scaled %sq, %k scaled %sk, %v scaled %sv
+      {scale = 0.0883883461 : f32}
+      : (tensor<?x?x?x128xf8E4M3FN>, tensor<?x?x?x4xf8E8M0FNU>,
+         tensor<?x?x?x128xf8E4M3FN>, tensor<?x?x?x4xf8E8M0FNU>,
+         tensor<?x?x?x128xf8E4M3FN>, tensor<?x?x?x128xf8E8M0FNU>)
+      -> (tensor<?x?x?x128xf32>, tensor<?x?x?xf32>)
+  return %o, %lse : tensor<?x?x?x128xf32>, tensor<?x?x?xf32>
+}
+"""
 
 # Scales run along the dimension that a product sums over: the head dimension of
 # Q and K, the sequence of V.
@@ -85,11 +98,10 @@ def demonstrate(arguments):
         mma = len(re.findall(r"tcgen05\.mma\S*block_scale", ptx))
         step.note = f"{len(ptx.splitlines())} lines of PTX, {mma} block-scaled MMAs"
 
-    entry = "attention_forward_f32"
     with Step("run its PTX in the simulator"):
-        o, lse = lpfa.run(ATTENTION, entry, operands, device="sim")
+        o, lse = lpfa.run(ATTENTION, "attention", operands, device="sim")
     with Step("run the reference on the CPU"):
-        expected_o, expected_lse = lpfa.run(ATTENTION, entry, operands)
+        expected_o, expected_lse = lpfa.run(ATTENTION, "attention", operands)
 
     exact_o, _ = attention.attention(*wide, scale=128**-0.5)
     good = [
