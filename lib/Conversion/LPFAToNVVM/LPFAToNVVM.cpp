@@ -552,6 +552,11 @@ LogicalResult lowerFunction(gpu::GPUFuncOp func) {
   // Required, not only the maximum: without it ptxas ignores `setmaxnreg`.
   if (DenseI32ArrayAttr block = func.getKnownBlockSizeAttr())
     lowered->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), block);
+  // Likewise without a number of CTAs, from which it learns how many registers
+  // a thread starts with.
+  if (func.isKernel() && func.getKnownBlockSizeAttr())
+    lowered->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                     builder.getI32IntegerAttr(1));
   lowered.getBody().takeBody(func.getBody());
   lowered.walk([](gpu::ReturnOp op) {
     OpBuilder builder(op);

@@ -21,6 +21,10 @@ using namespace mlir;
 using namespace lpfa;
 
 namespace {
+/// Register budgets, for two query tiles 65,536 in all: a softmax thread holds
+/// a row of scores, the others little more than indices.
+constexpr int64_t softmaxRegisters = 168, otherRegisters = 88;
+
 /// The ops of one query tile: scores, softmax, output.
 struct Chain {
   LoadOp q, qScales;
@@ -212,10 +216,9 @@ ScratchOp RoleAssignment::createScales(const Twine &name) {
 }
 
 int64_t RoleAssignment::getOutputColumns() {
-  // Rows of 128 bytes, the widest that a swizzle covers.
+  // As much as the correction role divides in its registers at a time.
   TileType type = program.chains.front().normalize.getResult().getType();
-  int64_t columns = 128 * 8 / type.getElementType().getIntOrFloatBitWidth();
-  return std::min(columns, type.getShape()[1]);
+  return std::min<int64_t>(32, type.getShape()[1]);
 }
 
 void RoleAssignment::declare() {
@@ -308,7 +311,7 @@ void RoleAssignment::beginWork(IRMapping &mapping) {
 void RoleAssignment::buildSoftmax(unsigned i) {
   Chain &chain = program.chains[i];
   ChainBuffers &between = buffers[i];
-  beginRole("softmax" + Twine(i), 4, 192, /*elected=*/false);
+  beginRole("softmax" + Twine(i), 4, softmaxRegisters, /*elected=*/false);
   IRMapping mapping;
   beginWork(mapping);
 
@@ -367,7 +370,7 @@ void RoleAssignment::buildSoftmax(unsigned i) {
 }
 
 void RoleAssignment::buildCorrection() {
-  beginRole("correction", 4, 80, /*elected=*/false);
+  beginRole("correction", 4, otherRegisters, /*elected=*/false);
   IRMapping mapping;
   beginWork(mapping);
   scf::ForOp loop = program.loop;
@@ -440,7 +443,7 @@ void RoleAssignment::buildCorrection() {
 }
 
 void RoleAssignment::buildMma() {
-  beginRole("mma", 1, 48, /*elected=*/true);
+  beginRole("mma", 1, otherRegisters, /*elected=*/true);
   IRMapping mapping;
   auto steps = ForStepsOp::create(builder, loc, program.work.getBounds());
   Block &range = steps.getRange().emplaceBlock();
@@ -517,7 +520,7 @@ void RoleAssignment::buildMma() {
 }
 
 void RoleAssignment::buildLoad() {
-  beginRole("load", 1, 48, /*elected=*/true);
+  beginRole("load", 1, otherRegisters, /*elected=*/true);
   IRMapping mapping;
   beginWork(mapping);
   auto load = [&](ChannelOp channel, LoadOp tile, LoadOp scales) {
@@ -555,7 +558,7 @@ void RoleAssignment::buildLoad() {
 }
 
 void RoleAssignment::buildEpilogue() {
-  beginRole("epilogue", 1, 48, /*elected=*/true);
+  beginRole("epilogue", 1, otherRegisters, /*elected=*/true);
   IRMapping mapping;
   beginWork(mapping);
   for (Chain &chain : program.chains) {
