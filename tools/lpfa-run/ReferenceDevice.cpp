@@ -13,7 +13,6 @@
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include <cstdlib>
@@ -93,19 +92,8 @@ static NpyArray takeResult(ArrayRef<int64_t> descriptor,
 // Compilation
 //===----------------------------------------------------------------------===//
 
-/// Leaves only `entry` and what it calls.
-static LogicalResult isolateEntry(ModuleOp module, StringRef entry) {
-  for (auto function : module.getOps<FunctionOpInterface>())
-    function.setVisibility(function.getName() == entry
-                               ? SymbolTable::Visibility::Public
-                               : SymbolTable::Visibility::Private);
-  PassManager pm(module.getContext());
-  pm.addPass(createSymbolDCEPass());
-  return pm.run(module);
-}
-
 static llvm::Expected<std::unique_ptr<ExecutionEngine>>
-compile(ModuleOp module) {
+compileForHost(ModuleOp module) {
   PassManager pm(module.getContext());
   buildReferencePipeline(pm);
   if (failed(pm.run(module)))
@@ -137,13 +125,6 @@ compile(ModuleOp module) {
 llvm::Expected<std::vector<NpyArray>>
 lpfa::runOnReference(ModuleOp module, StringRef entry,
                      ArrayRef<NpyArray> arguments) {
-  OwningOpRef<ModuleOp> clone = module.clone();
-  if (failed(isolateEntry(*clone, entry)))
-    return llvm::createStringError("can't isolate @" + entry);
-  auto engine = compile(*clone);
-  if (!engine)
-    return engine.takeError();
-
   auto function = module.lookupSymbol<func::FuncOp>(entry);
   std::vector<RankedTensorType> resultTypes;
   size_t resultSize = 0;
@@ -151,6 +132,9 @@ lpfa::runOnReference(ModuleOp module, StringRef entry,
     resultTypes.push_back(cast<RankedTensorType>(type));
     resultSize += getDescriptorSize(resultTypes.back());
   }
+  auto engine = compileForHost(module);
+  if (!engine)
+    return engine.takeError();
 
   // The C interface takes a pointer to all results, then one to each argument.
   std::vector<int64_t> results(resultSize);

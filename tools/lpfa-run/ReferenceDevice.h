@@ -16,10 +16,10 @@
 
 namespace lpfa {
 
-/// Runs `@entry` of `module` by the lpfa-reference pipeline and MLIR's JIT.
-/// The arguments have been checked against the signature. `module` is
-/// unchanged. A run-time assertion (sizes that do not fit one another) ends
-/// the process with its message and exit code 1.
+/// Runs `@entry` of `module`, which is consumed, by the lpfa-reference pipeline
+/// and MLIR's JIT. The arguments have been checked against the signature. A
+/// run-time assertion (sizes that do not fit one another) ends the process with
+/// its message and exit code 1.
 llvm::Expected<std::vector<NpyArray>>
 runOnReference(mlir::ModuleOp module, llvm::StringRef entry,
                llvm::ArrayRef<NpyArray> arguments);

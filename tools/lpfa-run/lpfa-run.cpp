@@ -9,15 +9,21 @@
 #include "Arrays.h"
 #include "Comparison.h"
 #include "ReferenceDevice.h"
+#include "SimDevice.h"
 
 #include "lpfa/Dialect/LPFA/IR/LPFADialect.h"
+#include "lpfa/Target/TargetModel.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
 #include <cmath>
@@ -37,12 +43,15 @@ static const char overview[] =
     "  are DIR/result0.npy, DIR/result1.npy, ... and are written only when "
     "everything succeeded.\n"
     "\n"
+    "  Options that are not listed go to the pipeline lpfa-to-threads, as "
+    "--NAME=VALUE.\n"
+    "\n"
     "  Example:\n"
     "    lpfa-run quantize.mlir --entry=quantize_e4m3_rceil "
     "--device=reference --arg=x.npy --out=out\n";
 
 namespace {
-enum class Device { Reference };
+enum class Device { None, Reference, Simulator };
 } // namespace
 
 static cl::OptionCategory category("lpfa-run options");
@@ -57,7 +66,9 @@ static cl::opt<Device>
     device("device", cl::desc("Where to run:"),
            cl::values(clEnumValN(Device::Reference, "reference",
                                  "on the CPU, by the meaning of the "
-                                 "tensor-level ops (default)")),
+                                 "tensor-level ops (default)"),
+                      clEnumValN(Device::Simulator, "sim",
+                                 "compiled to PTX, in the simulator")),
            cl::init(Device::Reference), cl::cat(category));
 static cl::list<std::string> argumentFiles("arg",
                                            cl::desc("Array for one argument"),
@@ -66,6 +77,44 @@ static cl::list<std::string> argumentFiles("arg",
 static cl::opt<std::string>
     outputDirectory("out", cl::desc("Directory for the results"),
                     cl::value_desc("DIR"), cl::cat(category));
+
+static cl::opt<Device>
+    comparand("compare",
+              cl::desc("Also run elsewhere and print how far each result is "
+                       "from that; makes --out optional:"),
+              cl::values(clEnumValN(Device::Reference, "reference",
+                                    "on the CPU, as above")),
+              cl::init(Device::None), cl::cat(category));
+static cl::opt<double> toleranceDecibels(
+    "tolerance-db",
+    cl::desc("With --compare: fail, and write nothing, when the "
+             "signal-to-quantization-noise ratio of a result is below this"),
+    cl::value_desc("dB"), cl::init(-INFINITY), cl::cat(category));
+
+static cl::OptionCategory simCategory("lpfa-run options for --device=sim");
+static cl::opt<sim::Schedule> schedule(
+    "schedule", cl::desc("When asynchronous work takes effect:"),
+    cl::values(clEnumValN(sim::Schedule::Eager, "eager", "at once (default)"),
+               clEnumValN(sim::Schedule::Lazy, "lazy", "as late as allowed"),
+               clEnumValN(sim::Schedule::Random, "random",
+                          "drawn from --seed")),
+    cl::init(sim::Schedule::Eager), cl::cat(simCategory));
+static cl::opt<uint64_t> seed("seed", cl::desc("Seed of --schedule=random"),
+                              cl::init(0), cl::cat(simCategory));
+static cl::opt<std::string>
+    checkList("check",
+              cl::desc("Checks to make: all (default), none, or a list of "
+                       "lpfa-sim's"),
+              cl::value_desc("list"), cl::cat(simCategory));
+static cl::opt<std::string> chip("chip",
+                                 cl::desc("sm_100a (default) or sm_103a"),
+                                 cl::value_desc("name"), cl::init("sm_100a"),
+                                 cl::cat(simCategory));
+static cl::opt<int64_t> multiprocessors(
+    "multiprocessors",
+    cl::desc("What persistent grids are made for (default: the chip's)"),
+    cl::value_desc("n"), cl::init(0), cl::cat(simCategory));
+static cl::list<std::string> pipelineOptions(cl::Sink);
 
 static llvm::Expected<func::FuncOp> findEntry(ModuleOp module) {
   if (!entryName.empty()) {
@@ -91,29 +140,121 @@ static llvm::Expected<func::FuncOp> findEntry(ModuleOp module) {
           : "--entry: no function @" + entryName + ": the file has " + names);
 }
 
-static llvm::Error run(ModuleOp module) {
-  if (outputDirectory.empty())
+static llvm::Error checkOptions() {
+  if (outputDirectory.empty() && comparand == Device::None)
     return llvm::createStringError("--out=DIR is needed for the results");
+  if (toleranceDecibels.getNumOccurrences() && comparand == Device::None)
+    return llvm::createStringError("--tolerance-db needs --compare=reference");
+  return outputDirectory.empty() ? llvm::Error::success()
+                                 : checkWritable(outputDirectory);
+}
+
+static llvm::Error setOptions(SimulationOptions &options) {
+  std::optional<TargetModel> target = TargetModel::get(chip);
+  if (!target)
+    return llvm::createStringError("--chip: unknown chip '" + chip +
+                                   "', expected one of " +
+                                   llvm::join(TargetModel::getChips(), ", "));
+  std::string text;
+  for (StringRef option : pipelineOptions) {
+    if (!option.consume_front("--"))
+      return llvm::createStringError("unknown argument '" + option +
+                                     "', see --help");
+    text += (option + " ").str();
+  }
+  if (failed(options.compiler.pipeline.parseFromString(text)))
+    return llvm::createStringError("no such pipeline options: " + text);
+  options.compiler.pipeline.chip = chip;
+  options.simulator.schedule = schedule;
+  options.simulator.seed = seed;
+  options.simulator.progress = true;
+  options.multiprocessors =
+      multiprocessors > 0 ? multiprocessors : target->getMultiprocessors();
+  return sim::parseChecks(checkList, options.simulator.checks);
+}
+
+/// Leaves only `entry` and what it calls.
+static LogicalResult isolateEntry(ModuleOp module, StringRef entry) {
+  for (auto function : module.getOps<FunctionOpInterface>())
+    function.setVisibility(function.getName() == entry
+                               ? SymbolTable::Visibility::Public
+                               : SymbolTable::Visibility::Private);
+  PassManager pm(module.getContext());
+  pm.addPass(createSymbolDCEPass());
+  return pm.run(module);
+}
+
+static llvm::Expected<std::vector<NpyArray>>
+runOn(Device device, ModuleOp module, ArrayRef<NpyArray> arguments,
+      const SimulationOptions &options, StringRef entry) {
+  OwningOpRef<ModuleOp> clone = module.clone();
+  if (device == Device::Simulator)
+    return runOnSimulator(*clone, entry, arguments, options);
+  return runOnReference(*clone, entry, arguments);
+}
+
+/// Prints how far the results of `function` are from the reference.
+static llvm::Error compareResults(func::FuncOp function,
+                                  ArrayRef<NpyArray> results,
+                                  ArrayRef<NpyArray> references) {
+  std::string failures;
+  for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
+    const NpyArray &result = results[index], &reference = references[index];
+    if (result.shape != reference.shape)
+      return llvm::createStringError("result " + llvm::Twine(index) +
+                                     " has not the shape of the reference's");
+    Type element = cast<RankedTensorType>(type).getElementType();
+    Comparison comparison =
+        compare(toDoubles(result, element), toDoubles(reference, element));
+    llvm::outs() << "result " << index << ": " << comparison << "\n";
+    if (!(comparison.sqnrDecibels >= toleranceDecibels))
+      failures += (failures.empty() ? "" : ", ") + std::to_string(index);
+  }
+  llvm::outs().flush();
+  if (failures.empty())
+    return llvm::Error::success();
+  return llvm::createStringError(llvm::formatv("below {0} dB: result {1}",
+                                               toleranceDecibels.getValue(),
+                                               failures)
+                                     .str());
+}
+
+static llvm::Error run(ModuleOp module) {
+  if (auto error = checkOptions())
+    return error;
+  SimulationOptions options;
+  if (auto error = setOptions(options))
+    return error;
   auto function = findEntry(module);
   if (!function)
     return function.takeError();
   if (auto error = checkSignature(*function))
     return error;
-  if (auto error = checkWritable(outputDirectory))
-    return error;
   auto arguments = readArguments(*function, argumentFiles);
   if (!arguments)
     return arguments.takeError();
 
-  auto results = runOnReference(module, function->getName(), *arguments);
+  StringRef entry = function->getName();
+  if (failed(isolateEntry(module, entry)))
+    return llvm::createStringError("can't isolate @" + entry);
+  auto results = runOn(device, module, *arguments, options, entry);
   if (!results)
     return results.takeError();
+  if (comparand != Device::None) {
+    auto references = runOn(comparand, module, *arguments, options, entry);
+    if (!references)
+      return references.takeError();
+    if (auto error = compareResults(*function, *results, *references))
+      return error;
+  }
+  if (outputDirectory.empty())
+    return llvm::Error::success();
   return writeResults(*results, outputDirectory);
 }
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  cl::HideUnrelatedOptions(category);
+  cl::HideUnrelatedOptions({&category, &simCategory});
   cl::ParseCommandLineOptions(argc, argv, overview);
 
   std::string message;
