@@ -43,7 +43,7 @@ struct ToThreadsOptions : mlir::PassPipelineOptions<ToThreadsOptions> {
       *this, "query-tiles", llvm::cl::init(2),
       llvm::cl::desc("tiles of 128 query rows in a work tile, 1 or 2")};
   Option<int64_t> keyTile{*this, "key-tile", llvm::cl::init(128),
-                          llvm::cl::desc("keys in a step")};
+                          llvm::cl::desc("keys in a step: 32, 64 or 128")};
   Option<int64_t> stages{
       *this, "stages", llvm::cl::init(3),
       llvm::cl::desc("slots in the rings of keys and values")};

@@ -10,11 +10,14 @@
 #include "lpfa/Pipelines.h"
 
 #include "mlir/Conversion/Passes.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
+
+/// Bits of an index: coordinates and loop counters. Half the registers of 64
+/// bits; sizes of a dimension are below 2^31, addresses are computed in 64.
+constexpr unsigned kIndexBits = 32;
 
 void lpfa::buildThreadsToNVVMPipeline(OpPassManager &pm,
                                       const ThreadsToNVVMOptions &options) {
@@ -23,17 +26,18 @@ void lpfa::buildThreadsToNVVMPipeline(OpPassManager &pm,
   OpPassManager &gpu = pm.nest<gpu::GPUModuleOp>();
   gpu.addPass(createCanonicalizerPass());
   gpu.addPass(createCSEPass());
-  gpu.addPass(arith::createArithExpandOpsPass());
   gpu.addPass(createSCFToControlFlowPass());
   gpu.addPass(createConvertLPFAToNVVM());
 
   // Before convert-gpu-to-nvvm, which would turn maxima and math functions into
   // calls of NVIDIA's device library.
   gpu.addPass(createConvertMathToLLVMPass());
-  gpu.addPass(createArithToLLVMConversionPass());
+  gpu.addPass(createArithToLLVMConversionPass({kIndexBits}));
   gpu.addPass(createConvertVectorToLLVMPass());
-  gpu.addPass(createConvertGpuOpsToNVVMOps());
-  gpu.addPass(createConvertIndexToLLVMPass());
+  ConvertGpuOpsToNVVMOpsOptions gpuOptions;
+  gpuOptions.indexBitwidth = kIndexBits;
+  gpu.addPass(createConvertGpuOpsToNVVMOps(gpuOptions));
+  gpu.addPass(createConvertIndexToLLVMPass({kIndexBits}));
   gpu.addPass(createReconcileUnrealizedCastsPass());
 
   gpu.addPass(createCanonicalizerPass());

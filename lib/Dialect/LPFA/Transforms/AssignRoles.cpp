@@ -283,6 +283,11 @@ void RoleAssignment::beginRole(const Twine &name, int64_t warps,
   builder.setInsertionPointToStart(&role.getBody().emplaceBlock());
 }
 
+/// What an optional operand is in a copy.
+static Value lookup(IRMapping &mapping, Value value) {
+  return value ? mapping.lookupOrDefault(value) : Value();
+}
+
 /// Whether an op computes indices and predicates from such.
 static bool isScalar(Operation &op) {
   auto isScalarType = [](Type type) { return type.isIntOrIndex(); };
@@ -487,15 +492,18 @@ void RoleAssignment::buildMma() {
       CopyScalesOp::create(builder, loc, p[1], between.pScales.getBuffer());
       CopyScalesOp::create(builder, loc, values[1],
                            between.vScales.getBuffer());
-      Value valid = chain.output.getValid();
       MmaOp::create(builder, loc, p[0], values[0], between.pScales.getBuffer(),
                     between.vScales.getBuffer(), between.output.getBuffer(),
-                    again, valid ? local.lookupOrDefault(valid) : Value(),
+                    again, lookup(local, chain.output.getValid()),
+                    lookup(local, chain.output.getFrom()),
                     /*transpose_b=*/false);
       GiveOp::create(builder, loc, between.output.getBuffer());
       ReleaseOp::create(builder, loc, between.probabilities.getChannel());
     });
-    at(1, [&, &between = between](Value, Value, Value) {
+    at(1, [&, &between = between](Value n, Value, Value) {
+      IRMapping local;
+      local.map(program.loop.getInductionVar(), n);
+      cloneScalars(*program.loop.getBody(), local);
       ValueRange q = get(between.q), keys = get(k);
       auto scores = open<AcquireOp>(between.scores);
       CopyScalesOp::create(builder, loc, q[1], between.qScales.getBuffer());
@@ -503,6 +511,7 @@ void RoleAssignment::buildMma() {
       MmaOp::create(builder, loc, q[0], keys[0], between.qScales.getBuffer(),
                     between.kScales.getBuffer(), scores.getBuffers()[0],
                     /*accumulate=*/Value(), /*valid=*/Value(),
+                    lookup(local, chain.scores.getFrom()),
                     /*transpose_b=*/true);
       PutOp::create(builder, loc, between.scores.getChannel());
     });

@@ -336,11 +336,12 @@ def LPFA_MmaOp : LPFA_Op<"mma", [AttrSizedOperandSegments]> {
   let arguments = (ins LPFA_BufferType:$a, LPFA_BufferType:$b,
                        LPFA_BufferType:$scalesA, LPFA_BufferType:$scalesB,
                        LPFA_BufferType:$d, Optional<I1>:$accumulate,
-                       Optional<Index>:$valid, UnitAttr:$transpose_b);
+                       Optional<Index>:$valid, Optional<Index>:$from,
+                       UnitAttr:$transpose_b);
   let assemblyFormat = [{
     $a `,` $b `scaled` $scalesA `,` $scalesB `into` $d
     (`accumulate` `(` $accumulate^ `)`)? (`valid` `(` $valid^ `)`)?
-    (`transpose_b` $transpose_b^)? attr-dict
+    (`from` `(` $from^ `)`)? (`transpose_b` $transpose_b^)? attr-dict
     `:` type($a) `,` type($b) `,` type($d)
     custom<ScaleAtomTypes>(ref(type($d)), type($scalesA), type($scalesB))
   }];

@@ -97,7 +97,9 @@ def LPFA_DotOp : LPFA_Op<"dot", [Pure, AttrSizedOperandSegments]> {
     `transpose_b`, n x k. The scales are atoms: byte (r, g) scales elements
     32 g to 32 g + 31 of row r of `a`, and of column r of `b`. With `valid`,
     products of the last index at or past it, rounded up to a multiple of 32,
-    are left out.
+    are left out. With `from`, the atom of `b` covers more of the rows of
+    `transpose_b`, or of the elements summed over, than the tile: the tile
+    begins there, at a multiple of 32.
 
     Constraints:
 
@@ -114,12 +116,13 @@ def LPFA_DotOp : LPFA_Op<"dot", [Pure, AttrSizedOperandSegments]> {
   let arguments = (ins LPFA_TileType:$a, LPFA_TileType:$b,
                        LPFA_TileType:$scalesA, LPFA_TileType:$scalesB,
                        Optional<LPFA_TileType>:$accumulator,
-                       Optional<Index>:$valid, UnitAttr:$transpose_b);
+                       Optional<Index>:$valid, Optional<Index>:$from,
+                       UnitAttr:$transpose_b);
   let results = (outs LPFA_TileType:$result);
   let assemblyFormat = [{
     $a `,` $b `scaled` $scalesA `,` $scalesB (`acc` $accumulator^)?
-    (`valid` `(` $valid^ `)`)? (`transpose_b` $transpose_b^)? attr-dict
-    `:` type($a) `,` type($b) `->` type($result)
+    (`valid` `(` $valid^ `)`)? (`from` `(` $from^ `)`)?
+    (`transpose_b` $transpose_b^)? attr-dict `:` type($a) `,` type($b) `->` type($result)
     custom<DotTypes>(ref(type($result)), type($scalesA), type($scalesB),
                      ref($accumulator), type($accumulator))
   }];

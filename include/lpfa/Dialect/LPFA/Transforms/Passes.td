@@ -156,9 +156,10 @@ def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
   let options = [
     Option<"queryTiles", "query-tiles", "int64_t", "2",
            "tiles of 128 query rows in a work tile, 1 or 2">,
-    Option<"keyTile", "key-tile", "int64_t", "128", "keys in a step">
+    Option<"keyTile", "key-tile", "int64_t", "128", "keys in a step: 32, 64 or 128">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::cf::ControlFlowDialect",
                            "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
 }

@@ -9,9 +9,11 @@
 #include "KernelDistribution.h"
 #include "lpfa/Dialect/LPFA/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 namespace lpfa {
 #define GEN_PASS_DEF_DISTRIBUTETOTHREADS
@@ -46,6 +48,11 @@ struct DistributeToThreads
     builder.setInsertionPointToStart(gpuModule.getBody());
     if (failed(KernelDistribution(kernel, builder).run()))
       return failure();
+    // Divisions with the machine's rounding alone. (Expanding all of arith
+    // would turn maxima into comparisons.)
+    RewritePatternSet patterns(&getContext());
+    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+    walkAndApplyPatterns(gpuModule, std::move(patterns));
 
     auto callee =
         SymbolRefAttr::get(gpuModule.getSymNameAttr(),

@@ -117,6 +117,9 @@ public:
   mlir::Value toI32(mlir::Value x) {
     return mlir::arith::IndexCastOp::create(*this, getI32Type(), x);
   }
+  mlir::Value toI64(mlir::Value x) {
+    return mlir::arith::IndexCastOp::create(*this, getI64Type(), x);
+  }
   mlir::Value toIndex(mlir::Value x) {
     return mlir::arith::IndexCastOp::create(*this, getIndexType(), x);
   }

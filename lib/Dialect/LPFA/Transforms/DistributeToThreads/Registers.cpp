@@ -164,16 +164,15 @@ LogicalResult KernelDistribution::lower(RescaleBufferOp op) {
 // Global memory
 //===----------------------------------------------------------------------===//
 
-/// Where the element at `indices` is, in bytes.
+/// Where the element at `indices` is. Indices have 32 bits, addresses 64.
 static Value buildElementAddress(ThreadBuilder &b, Value pointer,
                                  ValueRange indices, ValueRange strides,
                                  int64_t elementBytes) {
-  Value element = indices.back();
+  Value element = b.toI64(indices.back());
   for (auto [index, stride] : llvm::zip(indices.drop_back(), strides))
-    element = b.add(element, b.mul(index, stride));
-  Value bytes = arith::IndexCastOp::create(
-      b, b.getI64Type(), b.mul(element, b.index(elementBytes)));
-  return b.offset(pointer, bytes);
+    element = b.add(element, b.mul(b.toI64(index), stride));
+  Value size = arith::ConstantIntOp::create(b, elementBytes, 64);
+  return b.offset(pointer, b.mul(element, size));
 }
 
 // The threads' rows of a row-major tile of scales, 128 by four groups, or four

@@ -182,13 +182,12 @@ LogicalResult KernelDistribution::lower(LoadAsyncOp op) {
     if (shape.size() < 3 || shape.take_back(3) != buffer.getShape())
       return op.emitOpError("loads an atom of scales from ")
              << view.getType() << ", whose last dimensions are no atom";
-    Value element = b.index(0);
+    Value element = arith::ConstantIntOp::create(b, 0, 64);
     for (size_t i = 0; i + 3 < shape.size(); ++i)
-      element = b.add(element, b.mul(values.lookup(op.getIndices()[i]),
-                                     getStride(view, i)));
-    Value source = b.offset(
-        getPointer(view),
-        arith::IndexCastOp::create(b, b.getI64Type(), element).getResult());
+      element =
+          b.add(element, b.mul(b.toI64(values.lookup(op.getIndices()[i])),
+                               getStride(view, i)));
+    Value source = b.offset(getPointer(view), element);
     BulkLoadOp::create(b, source, destination,
                        b.i32(TargetModel::scaleAtomBytes), barrier);
     return success();
@@ -299,6 +298,18 @@ LogicalResult KernelDistribution::lower(MmaOp op) {
   Value bScales = values.lookup(op.getScalesB());
   Value accumulate =
       op.getAccumulate() ? values.lookup(op.getAccumulate()) : b.i1(false);
+  // Where the tile begins in the atom of B's scales, in blocks of 32: columns
+  // of tensor memory for rows, bytes of a column (bits 4 and 5 of the
+  // descriptor) for what is summed over.
+  Value byteBits;
+  if (op.getFrom()) {
+    Value block = b.toI32(arith::DivUIOp::create(
+        b, values.lookup(op.getFrom()), b.index(TargetModel::mmaDepth)));
+    if (op.getTransposeB())
+      bScales = b.add(bScales, block);
+    else
+      byteBits = b.mul(block, b.i32(1 << 4));
+  }
   auto issue = [&](int64_t i) {
     // Four bytes a column.
     Value aStep = isATensor
@@ -310,6 +321,8 @@ LogicalResult KernelDistribution::lower(MmaOp op) {
         aType.getElementType(), bType.getElementType(), /*aMN=*/false,
         /*bMN=*/!op.getTransposeB(), static_cast<int32_t>(i),
         static_cast<int32_t>(i));
+    if (byteBits)
+      instruction = b.add(instruction, byteBits);
     Tcgen05MMAOp::create(b, aStep, bStepped, d,
                          i == 0 ? accumulate : b.i1(true), aScales, bScales,
                          instruction);

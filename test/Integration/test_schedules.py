@@ -1,0 +1,86 @@
+# ===- test_schedules.py - Other tiles and other orders --------------------===#
+#
+# Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===-----------------------------------------------------------------------===#
+"""The passes follow a schedule, whatever it is: other tiles, rings and orders
+give kernels that are right."""
+
+import subprocess
+
+import pytest
+
+import lpfa
+from harness import (BIN_DIR, CAUSAL, Case, assert_same_bits,
+                     check_against_expected, module, operands, run, tool)
+
+CASE = Case(300, 500, heads=2, mask=CAUSAL)
+NARROW = Case(300, 500, dim=64, heads=2, kv_heads=2)
+OPTIONS = [dict(query_tiles=1), dict(stages=1), dict(stages=2, output_stages=1),
+           dict(key_tile=64), dict(key_tile=64, query_tiles=1, stages=4),
+           dict(key_tile=32)]
+
+
+def name(options):
+    return "-".join(f"{key}{value}" for key, value in options.items())
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=name)
+@pytest.mark.parametrize("case", [CASE, NARROW], ids=str)
+def test_options(case, options):
+    o, lse = run(case, "sim", **options)
+    check_against_expected(case, o, lse)
+    for schedule in (dict(schedule="lazy"), dict(schedule="random", seed=1)):
+        assert_same_bits((o, lse), run(case, "sim", **options, **schedule))
+
+
+def lower_to_roles(case, path):
+    """The module with its kernel at the roles stage."""
+    source = path / "attention.mlir"
+    source.write_text(module(case))
+    pipeline = ("builtin.module(lpfa-form-kernels,canonicalize,cse,"
+                "lpfa.kernel(lpfa-assign-roles,canonicalize,cse))")
+    return subprocess.run(
+        [tool("lpfa-opt"), source, f"-pass-pipeline={pipeline}"], check=True,
+        capture_output=True, text=True).stdout
+
+
+def reorder(roles, order):
+    """The text with the mma role's `lpfa.at` ops in another order."""
+    lines = roles.splitlines()
+    starts = [i for i, line in enumerate(lines) if "lpfa.at shift" in line]
+    indent = lines[starts[0]].index("lpfa.at")
+    ends = [next(j for j in range(i, len(lines))
+                 if lines[j] == " " * indent + "}") + 1 for i in starts]
+    assert ends[:-1] == starts[1:]
+    blocks = [lines[a:b] for a, b in zip(starts, ends)]
+    # The last two release the ring slots of the step: they stay last.
+    assert sorted(order) == list(range(len(blocks) - 2))
+    blocks = [blocks[i] for i in order] + blocks[-2:]
+    return "\n".join(lines[:starts[0]] + sum(blocks, []) + lines[ends[-1]:])
+
+
+# In the order that the pass makes, products of query tile 0 and 1: 0 and 2 are
+# those with the probabilities, 1 and 3 the next scores.
+@pytest.mark.parametrize("case, order", [
+    (CASE, [2, 3, 0, 1]), (CASE, [0, 2, 1, 3]), (NARROW, [1, 0, 3, 2]),
+    (NARROW, [3, 1, 2, 0])], ids=str)
+def test_hand_written_order(case, order, tmp_path):
+    expected = run(case, "sim")
+    text = reorder(lower_to_roles(case, tmp_path), order)
+    for schedule in (dict(), dict(schedule="lazy"),
+                     dict(schedule="random", seed=2)):
+        result = lpfa.run(text, "attention", operands(case), device="sim",
+                          bin_dir=BIN_DIR, **schedule)
+        assert_same_bits(result, expected)
+
+
+def test_order_without_room(tmp_path):
+    """The next scores before this step's probabilities are used, where those
+    have no columns but the scores': no placement, and a message that says so."""
+    text = reorder(lower_to_roles(CASE, tmp_path), [1, 0, 3, 2])
+    with pytest.raises(lpfa.ToolError, match="columns of tensor memory"):
+        lpfa.run(text, "attention", operands(CASE), device="sim",
+                 bin_dir=BIN_DIR)
