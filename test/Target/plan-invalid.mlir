@@ -8,14 +8,15 @@
 
 // OP: op.mlir:3:8: error: 'bufferization.alloc_tensor' cannot be in a launch plan
 //--- op.mlir
-func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+func.func @f() -> tensor<4xf32> {
   %c1 = arith.constant 1 : index
   %0 = bufferization.alloc_tensor() : tensor<4xf32>
-  %1 = lpfa.launch @m::@k grid(%c1) outs(%0 : tensor<4xf32>) -> tensor<4xf32>
-  return %1 : tensor<4xf32>
+  %1 = tensor.empty() : tensor<4xf32>
+  %2 = lpfa.launch @m::@k grid(%c1) ins(%0 : tensor<4xf32>) outs(%1 : tensor<4xf32>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
 }
 gpu.module @m {
-  gpu.func @k(%y: !llvm.ptr<1> {lpfa.parameter = #lpfa.parameter<pointer, operand = 0>})
+  gpu.func @k(%y: !llvm.ptr<1> {lpfa.parameter = #lpfa.parameter<pointer, operand = 1>})
       kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
     gpu.return
   }

@@ -6,8 +6,9 @@
 
 // CHECK: .target sm_100a
 // CHECK: .entry softmax(
-// CHECK: .reqntid 128
-// CHECK: tcgen05.ld.sync.aligned.32x32b.x128.b32
+// CHECK: .reqntid 128, 1, 1
+// CHECK-NEXT: .minnctapersm 1
+// CHECK-COUNT-4: tcgen05.ld.sync.aligned.32x32b.x32.b32
 // Nothing of the loaded registers comes before the wait.
 // CHECK-NEXT: tcgen05.wait::ld.sync.aligned
 // CHECK-COUNT-64: max.f32 {{.*}}, {{.*}}, {{.*}}, {{.*}};

@@ -90,8 +90,8 @@ def ConvertLPFAToNVVM : Pass<"convert-lpfa-to-nvvm", "::mlir::gpu::GPUModuleOp">
     intrinsic or, where neither exists, one piece of inline PTX. A `gpu.func`
     becomes an `llvm.func`: its known block size is required of every launch
     (`nvvm.reqntid`), arguments with `lpfa.tensor_map` are 128 bytes in parameter
-    space. Everything else is upstream's: see the pipeline
-    `lpfa-threads-to-nvvm`.
+    space. Divisions of `arith` that round up or down become plain ones.
+    Everything else is upstream's: see the pipeline `lpfa-threads-to-nvvm`.
 
     Before:
     ```mlir

@@ -10,6 +10,8 @@
 #include "lpfa/Conversion/Passes.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "lpfa/Target/TargetModel.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -592,6 +594,9 @@ struct ConvertLPFAToNVVM : impl::ConvertLPFAToNVVMBase<ConvertLPFAToNVVM> {
                 Tcgen05MMAOp, Tcgen05CommitOp, Tcgen05FenceOp>(patterns);
     addPatterns<ConvertPackedOp, Exp2Op, Log2Op, FmaOp, AddOp, math::CeilOp,
                 math::FloorOp>(patterns);
+    // Divisions that round up or down. Not all that arith-expand does: it would
+    // turn maxima into comparisons.
+    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     walkAndApplyPatterns(gpuModule, std::move(patterns));
     for (auto func :
          llvm::make_early_inc_range(gpuModule.getOps<gpu::GPUFuncOp>()))
