@@ -25,8 +25,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "lpfa/Conversion/LPFAToLinalg/LPFAToLinalg.h"
+#include "lpfa/Dialect/LPFA/Utils/SizeChecks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -202,10 +202,9 @@ public:
   SmallVector<Value> lower();
 
 private:
-  void require(Value condition, const char *message);
-  void checkSizes();
-  void checkScales(Value scales, Value operand, bool alongSequence,
-                   const char *name);
+  void require(Value condition, StringRef message) {
+    emitCheck(b, op, condition, message);
+  }
 
   SmallVector<Value> lowerSequence(const Sequence &sequence,
                                    ValueRange results);
@@ -232,80 +231,11 @@ private:
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Sizes
-//===----------------------------------------------------------------------===//
-
-void AttentionLowering::require(Value condition, const char *message) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  if (auto place = op.getLoc()->findInstanceOf<FileLineColLoc>())
-    os << place.getFilename().getValue() << ":" << place.getLine() << ":"
-       << place.getColumn() << ": ";
-  os << "'lpfa.attention' op " << message;
-  cf::AssertOp::create(b, condition, text);
-}
-
-void AttentionLowering::checkScales(Value scales, Value operand,
-                                    bool alongSequence, const char *name) {
-  Value length = b.dim(operand, 2), width = b.dim(operand, 3);
-  // A jagged batch starts most scales anew with each sequence: those are
-  // checked there.
-  SmallVector<Value> expected = {b.dim(operand, 0), b.dim(operand, 1)};
-  if (AttentionOp::isBlocked(scales)) {
-    Value rows = alongSequence ? width : length;
-    Value groups = b.ceilDiv(alongSequence ? length : width, kBlockSize);
-    expected.push_back(b.ceilDiv(rows, 128));
-    expected.push_back(b.ceilDiv(groups, 4));
-    if (op.isJagged())
-      expected[alongSequence ? 3 : 2] = Value();
-  } else if (alongSequence) {
-    expected.push_back(op.isJagged() ? Value() : b.ceilDiv(length, kBlockSize));
-    expected.push_back(width);
-  } else {
-    expected.push_back(length);
-    expected.push_back(b.ceilDiv(width, kBlockSize));
-  }
-  for (auto [dimension, size] : llvm::enumerate(expected))
-    if (size)
-      require(
-          b.compare(arith::CmpIPredicate::eq, b.dim(scales, dimension), size),
-          name);
-}
-
-/// The sizes that types leave open must match when the code runs.
-void AttentionLowering::checkSizes() {
-  auto same = [&](Value x, int64_t i, Value y, int64_t j, const char *message) {
-    require(b.compare(arith::CmpIPredicate::eq, b.dim(x, i), b.dim(y, j)),
-            message);
-  };
-  Value q = op.getQ(), k = op.getK(), v = op.getV();
-  same(q, 0, k, 0, "(C2) q and k have different batch sizes");
-  same(q, 0, v, 0, "(C2) q and v have different batch sizes");
-  same(k, 1, v, 1, "(C3) k and v have different numbers of heads");
-  same(k, 2, v, 2, "(C3) k and v have different lengths");
-  checkScales(op.getQScales(), q, /*alongSequence=*/false,
-              "(C7) the scales of q do not have the shape that q asks for");
-  checkScales(op.getKScales(), k, /*alongSequence=*/false,
-              "(C7) the scales of k do not have the shape that k asks for");
-  checkScales(op.getVScales(), v, /*alongSequence=*/true,
-              "(C7) the scales of v do not have the shape that v asks for");
-  if (!op.isJagged())
-    return;
-  same(op.getQOffsets(), 0, op.getKvOffsets(), 0,
-       "(C9) the offsets of q and of k have different sizes");
-  require(b.compare(arith::CmpIPredicate::eq, b.dim(q, 0), b.index(1)),
-          "(C9) a jagged batch has a batch size of 1");
-  require(b.compare(arith::CmpIPredicate::sge, b.dim(op.getQOffsets(), 0),
-                    b.index(1)),
-          "(C9) there are no offsets");
-}
-
-//===----------------------------------------------------------------------===//
 // Sequences and heads
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> AttentionLowering::lower() {
-  checkSizes();
+  emitSizeChecks(b, op);
 
   auto init = [&](Value value, Type type) {
     auto tensorType = cast<RankedTensorType>(type);
@@ -422,8 +352,6 @@ SmallVector<Value> AttentionLowering::lowerSequence(const Sequence &sequence,
   Value kvHeads = b.dim(k, 1), heads = b.dim(op.getQ(), 1);
   // The guard keeps an empty operand from dividing by zero.
   Value group = arith::DivUIOp::create(b, heads, b.max(kvHeads, b.index(1)));
-  require(b.compare(arith::CmpIPredicate::eq, b.mul(group, kvHeads), heads),
-          "(C5) the number of heads of q is not a multiple of k's");
 
   Value zero = b.index(0);
   return b.loop(zero, kvHeads, results, [&](Value kvHead, ValueRange results) {

@@ -8,8 +8,10 @@
 
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "lpfa/Dialect/LPFA/Transforms/Passes.h"
+#include "lpfa/Dialect/LPFA/Utils/SizeChecks.h"
 #include "lpfa/Target/TargetModel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -250,6 +252,8 @@ KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors) {
                          cast<ViewType>(view.getType()).getElementType());
   };
   const int64_t rowTile = TargetModel::mmaRows;
+  // Rows, or keys, that one atom of scales covers.
+  const int64_t atomRows = 128;
   const int64_t headDim = op.getHeadDim(), valueDim = op.getValueHeadDim();
   Type f32 = builder.getF32Type();
   auto scoresType = TileType::get(context, {rowTile, keyTile}, f32);
@@ -302,22 +306,31 @@ KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors) {
     Value n = loop.getInductionVar();
     Value key = index.mul(n, keyTile);
     Value left = arith::SubIOp::create(builder, loc, keys, key);
+    // Where tiles are smaller than an atom of scales: the atom, and the place
+    // in it.
+    Value keyAtom = n, from;
+    if (keyTile < atomRows) {
+      Value size = index.constant(atomRows);
+      keyAtom = index.div(key, size);
+      from = builder.createOrFold<arith::RemUIOp>(loc, key, size);
+    }
     Value kTile = LoadOp::create(builder, loc, tileOf(k, keyTile, headDim), k,
                                  ValueRange{b, kvHead, key, zero});
     Value kAtom =
         LoadOp::create(builder, loc, atom, kScales,
-                       ValueRange{b, kvHead, n, zero, zero, zero, zero});
+                       ValueRange{b, kvHead, keyAtom, zero, zero, zero, zero});
     Value vTile = LoadOp::create(builder, loc, tileOf(v, keyTile, valueDim), v,
                                  ValueRange{b, kvHead, key, zero});
     Value vAtom =
         LoadOp::create(builder, loc, atom, vScales,
-                       ValueRange{b, kvHead, zero, n, zero, zero, zero});
+                       ValueRange{b, kvHead, zero, keyAtom, zero, zero, zero});
     SmallVector<Value> next;
     for (int64_t i = 0; i < queryTiles; ++i) {
       ValueRange state = loop.getRegionIterArgs().slice(4 * i, 4);
       Value scores = DotOp::create(builder, loc, scoresType, qTiles[i], kTile,
                                    qAtoms[i], kAtom, /*accumulator=*/Value(),
-                                   /*valid=*/Value(), /*transpose_b=*/true);
+                                   /*valid=*/Value(), from,
+                                   /*transpose_b=*/true);
       Value masked =
           ApplyMaskOp::create(builder, loc, scoresType, scores, tileRows[i],
                               key, rows, keys, op.getMask());
@@ -331,10 +344,10 @@ KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors) {
                                 op.getScaleAttr(), op.getPScale());
       Value rescaled = RescaleOp::create(builder, loc, outputType, state[0],
                                          step.getFactor());
-      next.push_back(DotOp::create(builder, loc, outputType,
-                                   step.getProbabilities(), vTile,
-                                   step.getScales(), vAtom, rescaled, left,
-                                   /*transpose_b=*/false));
+      next.push_back(
+          DotOp::create(builder, loc, outputType, step.getProbabilities(),
+                        vTile, step.getScales(), vAtom, rescaled, left, from,
+                        /*transpose_b=*/false));
       next.push_back(step.getNewMaximum());
       next.push_back(step.getNewSum());
       next.push_back(step.getNewLargest());
@@ -361,6 +374,8 @@ KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors) {
 LogicalResult FormKernels::formAttention(AttentionOp op) {
   if (failed(verifySupported(op)))
     return failure();
+  OpBuilder builder(op);
+  emitSizeChecks(builder, op);
   SmallVector<Value> inputs = {
       op.getQ(), packScales(op, op.getQScales(), false),
       op.getK(), packScales(op, op.getKScales(), false),
@@ -369,7 +384,6 @@ LogicalResult FormKernels::formAttention(AttentionOp op) {
   llvm::append_range(tensors, op.getResultTypes());
   KernelOp kernel = buildAttentionKernel(op, tensors);
 
-  OpBuilder builder(op);
   IndexBuilder index(builder, op.getLoc());
   SmallVector<Value> sizes = {index.dim(op.getQ(), 0), index.dim(op.getQ(), 1),
                               index.dim(op.getQ(), 2),
@@ -395,8 +409,8 @@ void FormKernels::runOnOperation() {
     getOperation().emitError("query-tiles must be 1 or 2, not ") << queryTiles;
     return signalPassFailure();
   }
-  if (keyTile != 128) {
-    getOperation().emitError("key-tile must be 128, not ") << keyTile;
+  if (keyTile != 32 && keyTile != 64 && keyTile != 128) {
+    getOperation().emitError("key-tile must be 32, 64 or 128, not ") << keyTile;
     return signalPassFailure();
   }
   SmallVector<AttentionOp> attentions;
