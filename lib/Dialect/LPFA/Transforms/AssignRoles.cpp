@@ -23,7 +23,8 @@ using namespace lpfa;
 namespace {
 /// Register budgets, for two query tiles 65,536 in all: a softmax thread holds
 /// a row of scores, the others little more than indices.
-constexpr int64_t softmaxRegisters = 168, otherRegisters = 88;
+constexpr int64_t softmaxRegisters = 184, correctionRegisters = 80,
+                  otherRegisters = 64;
 
 /// The ops of one query tile: scores, softmax, output.
 struct Chain {
@@ -216,9 +217,11 @@ ScratchOp RoleAssignment::createScales(const Twine &name) {
 }
 
 int64_t RoleAssignment::getOutputColumns() {
-  // As much as the correction role divides in its registers at a time.
+  // Rows of 64 bytes: as much as the correction role divides in its registers
+  // at a time.
   TileType type = program.chains.front().normalize.getResult().getType();
-  return std::min<int64_t>(32, type.getShape()[1]);
+  int64_t columns = 64 * 8 / type.getElementType().getIntOrFloatBitWidth();
+  return std::min(columns, type.getShape()[1]);
 }
 
 void RoleAssignment::declare() {
@@ -375,7 +378,7 @@ void RoleAssignment::buildSoftmax(unsigned i) {
 }
 
 void RoleAssignment::buildCorrection() {
-  beginRole("correction", 4, otherRegisters, /*elected=*/false);
+  beginRole("correction", 4, correctionRegisters, /*elected=*/false);
   IRMapping mapping;
   beginWork(mapping);
   scf::ForOp loop = program.loop;

@@ -12,20 +12,20 @@
 
 // Roles: who does what.
 // ROLES: lpfa.kernel @f_kernel stage(roles) threads(512)
-// ROLES: lpfa.role "softmax0" warps(4 from 0) registers(168)
+// ROLES: lpfa.role "softmax0" warps(4 from 0) registers(184)
 // ROLES:   lpfa.get
 // ROLES:   lpfa.read
 // ROLES:   lpfa.release
 // ROLES:   lpfa.softmax_step
 // ROLES:   lpfa.write
 // ROLES:   lpfa.put
-// ROLES: lpfa.role "softmax1" warps(4 from 4) registers(168)
-// ROLES: lpfa.role "correction" warps(4 from 8) registers(88)
+// ROLES: lpfa.role "softmax1" warps(4 from 4) registers(184)
+// ROLES: lpfa.role "correction" warps(4 from 8) registers(80)
 // ROLES:   lpfa.rescale_buffer
 // ROLES:   lpfa.give
 // ROLES:   lpfa.take
 // ROLES:   lpfa.normalize
-// ROLES: lpfa.role "mma" warps(1 from 12) registers(88) elected
+// ROLES: lpfa.role "mma" warps(1 from 12) registers(64) elected
 // ROLES:   lpfa.at shift(0)
 // ROLES:     lpfa.mma {{.*}} accumulate
 // ROLES:   lpfa.at shift(1)
@@ -34,9 +34,9 @@
 // ROLES:     lpfa.mma {{.*}} accumulate
 // ROLES:   lpfa.at shift(1)
 // ROLES:     lpfa.mma {{.*}} transpose_b
-// ROLES: lpfa.role "load" warps(1 from 13) registers(88) elected
+// ROLES: lpfa.role "load" warps(1 from 13) registers(64) elected
 // ROLES:   lpfa.load_async
-// ROLES: lpfa.role "epilogue" warps(1 from 14) registers(88) elected
+// ROLES: lpfa.role "epilogue" warps(1 from 14) registers(64) elected
 // ROLES:   lpfa.store_async
 
 // Placed: scores and accumulators fill the columns. The probabilities and
