@@ -15,6 +15,7 @@
 #ifndef LPFA_LIB_SIMULATOR_ASYNCENGINE_H
 #define LPFA_LIB_SIMULATOR_ASYNCENGINE_H
 
+#include "Races.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
@@ -58,6 +59,11 @@ public:
   llvm::SmallVector<uint64_t, 2> after;
   /// Shared addresses of the barriers that it signals.
   llvm::SmallVector<uint32_t, 2> barriers;
+
+  /// Set by the race detector, if there is one.
+  History history;
+  uint16_t readComponent = 0, writeComponent = 0;
+  uint32_t epoch = 0;
 
 };
 

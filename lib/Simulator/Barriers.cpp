@@ -50,6 +50,8 @@ Status bar(Warp &w, const Instruction &i, LaneMask mask) {
                          : 0,
                      mask);
     w.setUndefined(i[0], mask, false);
+    if (w.cluster.races)
+      w.cluster.races->acquire(w, b.result);
     return Status::Next;
   }
   if (i.flags)
@@ -91,6 +93,8 @@ Status bar(Warp &w, const Instruction &i, LaneMask mask) {
     b.all &= p == mask;
     b.any |= p != 0;
   }
+  if (w.cluster.races)
+    w.cluster.races->release(w, b.history);
   Wait wait;
   wait.kind = Wait::Kind::NamedBarrier;
   wait.object = id;
@@ -124,6 +128,10 @@ Status clusterBarrier(Warp &w, const Instruction &i, LaneMask mask) {
                                 "barrier without waiting");
     w.clusterArrived |= mask;
     w.clusterGeneration = c.clusterGeneration;
+    // A relaxed arrival passes on no more than what fence.mbarrier_init has
+    // released.
+    if (c.races && !(i.flags && w.hasUnfencedInit))
+      c.races->release(w, c.clusterHistory);
     c.clusterArrived += llvm::popcount(mask);
     c.checkClusterBarrier();
     return Status::Next;
@@ -141,6 +149,8 @@ Status clusterBarrier(Warp &w, const Instruction &i, LaneMask mask) {
     return Status::Blocked;
   }
   w.clusterArrived &= ~mask;
+  if (c.races)
+    c.races->acquire(w, c.clusterResult);
   return Status::Next;
 }
 
@@ -160,7 +170,7 @@ void decodeBar(Decoder &d) {
     d.take("aligned");
     d.take("acquire");
     d.take("release");
-    d.take("relaxed");
+    d.inst.flags = d.take("relaxed");
     d.finish();
     d.needOperands(0);
     d.inst.selector = isWait;
@@ -210,10 +220,12 @@ MBarrier *findBarrier(Warp &w, uint64_t address) {
   if (!w.locateShared(address, 8, /*isWrite=*/true, 8).data)
     return nullptr;
   MBarrier *b = w.cluster.mbarrier(address);
-  if (!b)
+  if (!b) {
     w.fault("barrier", "there is no initialized mbarrier at shared address 0x" +
                            Twine::utohexstr(address));
-  return b;
+    return nullptr;
+  }
+  return w.noteShared(address, 8, /*isWrite=*/false) ? b : nullptr;
 }
 
 /// mbarrier.init [a], count and mbarrier.inval [a]. selector: 1 inval.
@@ -228,6 +240,8 @@ Status initOrInval(Warp &w, const Instruction &i, LaneMask mask) {
       address &= windowMask;
     BytesRef at = w.locateShared(address, 8, /*isWrite=*/true, 8);
     if (!at.data)
+      return Status::Stop;
+    if (!w.noteShared(address, 8, /*isWrite=*/true))
       return Status::Stop;
     uint32_t offset = address & ((1 << rankShift) - 1);
     Cta &cta = *w.cluster.ctas[address >> rankShift];
@@ -256,6 +270,7 @@ Status initOrInval(Warp &w, const Instruction &i, LaneMask mask) {
     b.expected = count;
     b.pending = count;
     b.initLine = i.line;
+    w.hasUnfencedInit = true;
     std::memset(at.undefined, 0, 8);
   }
   w.cluster.event();
@@ -280,6 +295,8 @@ Status arrive(Warp &w, const Instruction &i, LaneMask mask) {
     std::string error;
     uint64_t phase = b->phase;
     bool ok = true;
+    if (w.cluster.races && i.flags & Arrive)
+      w.cluster.races->release(w, b->arrived);
     if (i.flags & ExpectTx)
       // An expectation never ends a phase that an arrival is about to change.
       ok = w.cluster.expectTransactions(*b, w.lane(i[3], l), error);
@@ -295,7 +312,7 @@ Status arrive(Warp &w, const Instruction &i, LaneMask mask) {
           b->expected -= count;
         }
       }
-      b->lastArrivalLine = i.line;
+      b->noteArrival(i.line);
       ok = ok && w.cluster.arrive(*b, count, error);
     }
     if (!ok)
@@ -334,6 +351,7 @@ Status waitForPhase(Warp &w, const Instruction &i, LaneMask mask) {
     wait.byParity = i.flags;
     wait.isPoll = i.selector == 0;
     wait.value = w.lane(i[2], l);
+    wait.phase = b->phase;
     if (wait.byParity && wait.value > 1)
       return w.fault("barrier", "parity " + Twine(wait.value) +
                                     " is neither 0 nor 1");
@@ -344,15 +362,44 @@ Status waitForPhase(Warp &w, const Instruction &i, LaneMask mask) {
     else
       pending = wait;
   }
-  // A wait may fail at any time; a poll waits for something to happen before it
-  // fails, so that a loop around it costs nothing.
-  bool isRetry = w.fragment().wait.kind == Wait::Kind::MBarrier;
-  bool mayFail = pending.isPoll ? isRetry
-                                : w.context.options.schedule ==
-                                          Schedule::Random &&
-                                      w.cluster.random() % 8 == 0;
-  if (pending.kind != Wait::Kind::None && !mayFail)
-    return w.block(pending);
+  // Two phases ended while the fragment waited: it cannot tell.
+  const Wait &waited = w.fragment().wait;
+  if (pending.kind != Wait::Kind::None && waited.kind == Wait::Kind::MBarrier &&
+      waited.object == pending.object && waited.value == pending.value &&
+      pending.phase >= waited.phase + 2 && w.context.options.checks.barriers)
+    return w.fault("barrier",
+                   "the wait for parity " + Twine(pending.value) +
+                       " of the mbarrier at 0x" +
+                       Twine::utohexstr(pending.object) +
+                       " missed a phase: it was in phase " +
+                       Twine(waited.phase) + " when the wait began and is in " +
+                       Twine(pending.phase));
+  if (pending.kind != Wait::Kind::None) {
+    // A poll waits for something to happen before it fails, so that a loop
+    // around it costs nothing. try_wait may fail at any time: it does so once,
+    // which finds kernels that do not try again.
+    bool mayFail;
+    if (pending.isPoll) {
+      mayFail = waited.kind == Wait::Kind::MBarrier;
+    } else {
+      bool hasFailed = waited.object == pending.object &&
+                       waited.value == pending.value && waited.lanes == mask;
+      mayFail = !hasFailed ||
+                (w.context.options.schedule == Schedule::Random &&
+                 waited.kind == Wait::Kind::None && w.cluster.random() % 8 == 0);
+    }
+    pending.lanes = mask;
+    if (!mayFail)
+      return w.block(pending);
+    w.fragment().wait = pending;
+  } else {
+    w.fragment().wait = Wait();
+  }
+  if (result && w.cluster.races)
+    for (unsigned l = 0; l != warpSize; ++l)
+      if ((result >> l) & 1)
+        w.cluster.races->acquire(
+            w, w.cluster.mbarrier(w.address(i[1], l) & windowMask)->completed);
   w.setPredicate(i[0], result, mask);
   w.setUndefined(i[0], mask, false);
   return result == mask ? Status::Next : Status::Yield;
@@ -424,9 +471,24 @@ void decodeMBarrier(Decoder &d) {
 // Fences
 //===----------------------------------------------------------------------===//
 
+Status fenceProxy(Warp &w, const Instruction &, LaneMask) {
+  if (w.cluster.races)
+    w.cluster.races->fenceProxy(w);
+  return Status::Next;
+}
+
+Status fenceInit(Warp &w, const Instruction &, LaneMask) {
+  w.hasUnfencedInit = false;
+  return Status::Next;
+}
+
 /// Memory is sequentially consistent here; what fences order is the business
 /// of the checks.
 void decodeFence(Decoder &d) {
+  bool isInitFence = llvm::is_contained(d.remaining(), "mbarrier_init");
+  bool isProxyFence = llvm::any_of(d.remaining(), [](StringRef m) {
+    return m.starts_with("async") || m == "proxy::async";
+  });
   for (StringRef m :
        {"sc", "acq_rel", "acquire", "release", "cta", "cluster", "gpu", "sys",
         "gl", "mbarrier_init", "proxy", "alias", "async", "tensormap",
@@ -440,7 +502,9 @@ void decodeFence(Decoder &d) {
         m.starts_with("sync_restrict"))
       d.take(m);
   d.finish();
-  d.inst.execute = nothing;
+  d.inst.execute = isProxyFence  ? fenceProxy
+                   : isInitFence ? fenceInit
+                                 : nothing;
 }
 
 //===----------------------------------------------------------------------===//

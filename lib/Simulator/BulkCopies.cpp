@@ -76,10 +76,15 @@ public:
   Staging staging;
 
 protected:
+  bool note(uint32_t address, unsigned bytes, RaceDetector::Access access) {
+    return !issuer.cluster.races ||
+           issuer.cluster.races->shared(*this, address >> rankShift,
+                                        address & offsetMask, bytes, access);
+  }
   /// Writes the staged bytes of a piece to shared memory of one CTA.
   bool writeShared(uint32_t address, size_t offset, unsigned bytes) {
     BytesRef to = issuer.locateShared(address, bytes, /*isWrite=*/true, 1);
-    if (!to.data)
+    if (!to.data || !note(address, bytes, RaceDetector::Access::Write))
       return false;
     std::memcpy(to.data, &staging.bytes[offset], bytes);
     std::memcpy(to.undefined, &staging.undefined[offset], bytes);
@@ -88,9 +93,9 @@ protected:
 };
 
 /// Signals `bytes` done at barriers.
-static bool completeTransactions(Warp &w, llvm::ArrayRef<uint32_t> barriers,
-                                 uint64_t bytes) {
-  for (uint32_t address : barriers) {
+bool completeTransactions(const AsyncOperation &operation, uint64_t bytes) {
+  Warp &w = operation.issuer;
+  for (uint32_t address : operation.barriers) {
     MBarrier *b = w.cluster.mbarrier(address);
     if (!b) {
       w.fault("barrier", "completion at shared address 0x" +
@@ -98,6 +103,8 @@ static bool completeTransactions(Warp &w, llvm::ArrayRef<uint32_t> barriers,
                              ", where there is no mbarrier");
       return false;
     }
+    if (w.cluster.races)
+      w.cluster.races->complete(operation, b->arrived);
     std::string error;
     if (!w.cluster.expectTransactions(*b, -int64_t(bytes), error)) {
       w.fault("barrier", "mbarrier at 0x" + Twine::utohexstr(address) + ": " +
@@ -130,7 +137,9 @@ public:
               ? issuer.locateShared(p.global, p.globalBytes, false, 1)
               : issuer.locate(Space::Global, p.global, p.globalBytes, 0,
                               /*isWrite=*/false, 1);
-      if (!from.data)
+      if (!from.data ||
+          (fromShared &&
+           !note(p.global, p.globalBytes, RaceDetector::Access::Read)))
         return false;
       staging.append(from, p.globalBytes);
       llvm::SmallVector<uint8_t, 16> padding(p.sharedBytes - p.globalBytes, 0);
@@ -152,7 +161,7 @@ public:
     return true;
   }
   bool complete() override {
-    return completeTransactions(issuer, barriers, transactionBytes);
+    return completeTransactions(*this, transactionBytes);
   }
 };
 
@@ -170,7 +179,8 @@ public:
     for (const Piece &p : pieces) {
       BytesRef from =
           issuer.locateShared(p.shared, p.sharedBytes, /*isWrite=*/false, 1);
-      if (!from.data)
+      if (!from.data ||
+          !note(p.shared, p.sharedBytes, RaceDetector::Access::Read))
         return false;
       staging.append(from, p.sharedBytes);
     }
@@ -187,7 +197,7 @@ public:
     return true;
   }
   bool complete() override {
-    return completeTransactions(issuer, barriers, transactionBytes);
+    return completeTransactions(*this, transactionBytes);
   }
 
 private:
@@ -232,14 +242,18 @@ public:
   bool write() override {
     for (uint32_t address : results) {
       BytesRef to = issuer.locateShared(address, 16, /*isWrite=*/true, 16);
-      if (!to.data)
+      if (!to.data ||
+          (issuer.cluster.races &&
+           !issuer.cluster.races->shared(*this, address >> rankShift,
+                                         address & offsetMask, 16,
+                                         RaceDetector::Access::Write)))
         return false;
       std::memset(to.data, 0, 16);
       std::memset(to.undefined, 0, 16);
     }
     return true;
   }
-  bool complete() override { return completeTransactions(issuer, barriers, 16); }
+  bool complete() override { return completeTransactions(*this, 16); }
 };
 
 /// cp.async.mbarrier.arrive: an arrival when earlier copies are done.
@@ -250,6 +264,8 @@ public:
     for (uint32_t address : barriers) {
       MBarrier *b = issuer.cluster.mbarrier(address);
       std::string error = "there is no mbarrier";
+      if (b && issuer.cluster.races)
+        issuer.cluster.races->complete(*this, b->arrived);
       if (!b || !issuer.cluster.arrive(*b, 1, error)) {
         issuer.fault("barrier", "mbarrier at 0x" + Twine::utohexstr(address) +
                                     ": " + error);
@@ -328,6 +344,22 @@ bool readMap(Warp &w, uint64_t address, unsigned lane, TensorMap &map) {
   return true;
 }
 
+/// Tells the race detector of an operation and starts it.
+uint64_t issue(Warp &w, std::unique_ptr<AsyncOperation> operation, bool &ok) {
+  if (RaceDetector *races = w.cluster.races.get()) {
+    if (operation->engine == AsyncOperation::Engine::Copy)
+      races->start(*operation, RaceDetector::AsyncCopy,
+                   RaceDetector::AsyncCopy);
+    else if (operation->barriers.empty())
+      races->start(*operation, RaceDetector::BulkRead,
+                   RaceDetector::BulkWrite);
+    else
+      races->startOnBarrier(*operation,
+                            *w.cluster.mbarrier(operation->barriers.front()));
+  }
+  return w.cluster.async.issue(std::move(operation), ok);
+}
+
 /// Operands: map, coordinates..., shared address, barrier, CTA mask.
 Status tensorCopy(Warp &w, const Instruction &i, LaneMask mask) {
   if (!checkOperands(w, i, mask))
@@ -384,7 +416,7 @@ Status tensorCopy(Warp &w, const Instruction &i, LaneMask mask) {
     if (error)
       return w.fault("instruction", llvm::toString(std::move(error)));
     bool ok;
-    uint64_t id = w.cluster.async.issue(std::move(operation), ok);
+    uint64_t id = issue(w, std::move(operation), ok);
     if (!ok)
       return Status::Stop;
     if (!(i.flags & ToShared))
@@ -426,7 +458,7 @@ Status bulkCopy(Warp &w, const Instruction &i, LaneMask mask) {
         store->barriers.push_back(barrier);
         store->transactionBytes = size;
         store->pieces.push_back(p);
-        w.cluster.async.issue(std::move(store), ok);
+        issue(w, std::move(store), ok);
       } else {
         auto load = std::make_unique<LoadOperation>(w);
         p.shared = sharedAddress(to);
@@ -436,7 +468,7 @@ Status bulkCopy(Warp &w, const Instruction &i, LaneMask mask) {
                     i.flags & Multicast ? w.lane(i[4], l) : 0);
         load->transactionBytes = size;
         load->pieces.push_back(p);
-        w.cluster.async.issue(std::move(load), ok);
+        issue(w, std::move(load), ok);
       }
     } else {
       auto store = std::make_unique<StoreOperation>(w);
@@ -447,7 +479,7 @@ Status bulkCopy(Warp &w, const Instruction &i, LaneMask mask) {
         store->type = i.as<BulkData>().type;
       }
       store->pieces.push_back(p);
-      id = w.cluster.async.issue(std::move(store), ok);
+      id = issue(w, std::move(store), ok);
       w.bulkGroups.open.push_back(id);
     }
     if (!ok)
@@ -465,6 +497,13 @@ Status commitGroup(Warp &w, const Instruction &i, LaneMask) {
   Warp::Groups &groups = groupsOf(w, i);
   groups.committed.push_back(std::move(groups.open));
   groups.open.clear();
+  if (w.cluster.races) {
+    groups.epochs.push_back(w.cluster.races->lastEpoch(
+        w, i.selector ? RaceDetector::AsyncCopy : RaceDetector::BulkWrite));
+    constexpr size_t kept = 64;
+    if (groups.epochs.size() > 2 * kept)
+      groups.epochs.erase(groups.epochs.begin(), groups.epochs.end() - kept);
+  }
   return Status::Next;
 }
 
@@ -477,7 +516,21 @@ Status waitGroup(Warp &w, const Instruction &i, LaneMask) {
       i.selector ? Wait::Kind::CopyGroups : Wait::Kind::BulkGroups;
   wait.readOnly = i.flags & 1;
   wait.value = i.target;
-  return w.cluster.waitIsOver(wait, w) ? Status::Next : w.block(wait);
+  if (!w.cluster.waitIsOver(wait, w))
+    return w.block(wait);
+  const std::vector<uint32_t> &epochs = groupsOf(w, i).epochs;
+  if (w.cluster.races && epochs.size() > i.target) {
+    uint32_t epoch = epochs[epochs.size() - 1 - i.target];
+    RaceDetector &races = *w.cluster.races;
+    if (i.selector) {
+      races.waited(w, RaceDetector::AsyncCopy, epoch);
+    } else {
+      races.waited(w, RaceDetector::BulkRead, epoch);
+      if (!wait.readOnly)
+        races.waited(w, RaceDetector::BulkWrite, epoch);
+    }
+  }
+  return Status::Next;
 }
 
 /// cp.async [dst], [src], size, source size. flags: ZeroFill if it is given.
@@ -510,7 +563,7 @@ Status asyncCopy(Warp &w, const Instruction &i, LaneMask mask) {
     load->pieces.push_back(p);
   }
   bool ok;
-  w.copyGroups.open.push_back(w.cluster.async.issue(std::move(load), ok));
+  w.copyGroups.open.push_back(issue(w, std::move(load), ok));
   return ok ? Status::Next : Status::Stop;
 }
 
@@ -531,7 +584,7 @@ Status copyArrive(Warp &w, const Instruction &i, LaneMask mask) {
     arrival->after.append(group.begin(), group.end());
   arrival->after.append(w.copyGroups.open.begin(), w.copyGroups.open.end());
   bool ok;
-  w.cluster.async.issue(std::move(arrival), ok);
+  issue(w, std::move(arrival), ok);
   return ok ? Status::Next : Status::Stop;
 }
 
@@ -608,7 +661,7 @@ Status tryCancel(Warp &w, const Instruction &i, LaneMask mask) {
       cancel->barriers.push_back(barrier);
     }
     bool ok;
-    w.cluster.async.issue(std::move(cancel), ok);
+    issue(w, std::move(cancel), ok);
     if (!ok)
       return Status::Stop;
   }

@@ -61,6 +61,7 @@ void Cta::checkNamedBarrier(unsigned id) {
   b.resultPopulation = b.population;
   b.resultAll = b.all;
   b.resultAny = b.any;
+  b.result = b.history;
   b.population = 0;
   b.all = true;
   b.any = false;
@@ -100,6 +101,8 @@ Cluster::Cluster(LaunchContext &context, uint64_t index)
       cta.warps[w] = std::make_unique<Warp>(cta, w);
   }
   statistics.ctas = ctas.size();
+  if (context.options.checks.races)
+    races = std::make_unique<RaceDetector>(*this);
 }
 
 uint64_t Cluster::liveThreads() const {
@@ -113,6 +116,7 @@ void Cluster::checkClusterBarrier() {
   if (!clusterArrived || clusterArrived < liveThreads())
     return;
   clusterArrived = 0;
+  clusterResult = clusterHistory;
   ++clusterGeneration;
   event();
 }
@@ -130,6 +134,7 @@ static void completePhase(Cluster &cluster, MBarrier &b) {
   if (b.pending || b.transactions)
     return;
   ++b.phase;
+  b.completed = b.arrived;
   b.pending = b.expected;
   cluster.event();
 }
@@ -439,8 +444,6 @@ std::string lpfa::sim::describeWait(const Wait &wait, Warp &warp) {
               std::to_string(b->expected) + " arrivals";
       if (b->transactions)
         text += " and " + std::to_string(b->transactions) + " bytes";
-      if (b->lastArrivalLine)
-        text += ", last arrival by line " + std::to_string(b->lastArrivalLine);
     }
     return text;
   }
@@ -508,10 +511,17 @@ void Cluster::reportDeadlock() {
   llvm::sort(awaited);
   awaited.erase(std::unique(awaited.begin(), awaited.end()), awaited.end());
   for (uint32_t object : awaited)
-    if (MBarrier *b = mbarrier(object); b && b->initLine)
-      finding.notes.push_back("mbarrier 0x" + llvm::utohexstr(object) +
-                              " was initialized by line " +
-                              std::to_string(b->initLine));
+    if (MBarrier *b = mbarrier(object); b && b->initLine) {
+      std::string note = "mbarrier 0x" + llvm::utohexstr(object) +
+                         " was initialized by line " +
+                         std::to_string(b->initLine);
+      for (auto [index, line] : llvm::enumerate(b->arrivalLines))
+        note += (index ? ", " : "; arrivals so far were by lines ") +
+                std::to_string(line);
+      if (b->arrivalLines.empty())
+        note += "; no one has arrived at it";
+      finding.notes.push_back(note);
+    }
   addFinding(std::move(finding));
   stopping = true;
 }

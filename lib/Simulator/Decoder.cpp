@@ -561,6 +561,7 @@ lpfa::sim::decode(std::unique_ptr<ptx::SyntaxModule> module) {
     addBulkCopies(t);
     addTensorInstructions(t);
     addMatrixInstructions(t);
+    addWarpMatrix(t);
     return t;
   }();
   auto program = std::make_unique<Program>();

@@ -108,6 +108,7 @@ void addBarriers(DecodeTable &table);
 void addBulkCopies(DecodeTable &table);
 void addTensorInstructions(DecodeTable &table);
 void addMatrixInstructions(DecodeTable &table);
+void addWarpMatrix(DecodeTable &table);
 
 /// Decodes a function: lays out registers and variables, then instruction by
 /// instruction.

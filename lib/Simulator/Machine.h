@@ -18,6 +18,8 @@
 #include "Program.h"
 #include "lpfa/Simulator/Simulator.h"
 #include "lpfa/Simulator/TensorMemory.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -128,6 +130,8 @@ struct Wait {
   /// MBarrier: phase or parity. Groups: how many may stay pending. Barriers:
   /// the generation that must pass. Registers: how many are missing.
   uint64_t value = 0;
+  /// MBarrier: its phase when the wait began.
+  uint64_t phase = 0;
   LaneMask lanes = 0;
 };
 
@@ -246,6 +250,10 @@ public:
   /// A shared address of the cluster, checked; null after reporting.
   BytesRef locateShared(uint64_t address, unsigned bytes, bool isWrite,
                         unsigned alignment);
+  /// Tells the race detector of a generic access to shared memory; false if the
+  /// run must stop. `address` may be generic.
+  bool noteShared(uint64_t address, unsigned bytes, bool isWrite,
+                  bool isUnchanged = false);
   std::vector<uint8_t> local;
 
   //===--------------------------------------------------------------------===//
@@ -295,11 +303,15 @@ public:
   struct Groups {
     std::deque<std::vector<uint64_t>> committed;
     std::vector<uint64_t> open;
+    /// Epochs of the operations up to each commit.
+    std::vector<uint32_t> epochs;
   };
   Groups bulkGroups, copyGroups, matrixGroups;
 
   uint64_t clusterGeneration = 0;
   LaneMask clusterArrived = 0;
+  /// Whether an mbarrier.init has not been followed by its fence.
+  bool hasUnfencedInit = false;
   uint64_t instructionCount = 0, threadInstructionCount = 0;
 
 private:
@@ -334,8 +346,15 @@ struct MBarrier {
   int64_t pending = 0;
   int64_t transactions = 0;
   uint64_t phase = 0;
-  /// Who arrived in this phase, for reports.
-  unsigned lastArrivalLine = 0;
+  /// What arrivals of this phase know, and those of all earlier ones.
+  History arrived, completed;
+  uint16_t component = 0;
+  /// Lines that ever arrived, for reports.
+  llvm::SmallVector<unsigned, 4> arrivalLines;
+  void noteArrival(unsigned line) {
+    if (!llvm::is_contained(arrivalLines, line) && arrivalLines.size() < 16)
+      arrivalLines.push_back(line);
+  }
   unsigned initLine = 0;
 };
 
@@ -348,6 +367,7 @@ struct NamedBarrier {
   uint32_t population = 0;
   bool all = true, any = false;
   uint32_t resultPopulation = 0;
+  History history, result;
   bool resultAll = true, resultAny = false;
 };
 
@@ -393,6 +413,9 @@ public:
   std::vector<std::unique_ptr<Cta>> ctas;
   AsyncEngine async;
   std::mt19937_64 random;
+  /// Null unless races are checked.
+  std::unique_ptr<RaceDetector> races;
+  History clusterHistory, clusterResult;
 
   /// Runs all warps to their end.
   void run();

@@ -52,7 +52,8 @@ Status loadMatrix(Warp &w, const Instruction &i, LaneMask mask) {
       rows[r] = w.locate(Space::Shared,
                          w.address(i[n], 8 * m + r) & windowMask, 16, 8 * m + r,
                          /*isWrite=*/false, 16);
-      if (!rows[r].data)
+      if (!rows[r].data ||
+          !w.noteShared(w.address(i[n], 8 * m + r), 16, /*isWrite=*/false))
         return Status::Stop;
     }
     if (!i[m])
@@ -93,7 +94,8 @@ Status storeMatrix(Warp &w, const Instruction &i, LaneMask mask) {
       rows[r] = w.locate(Space::Shared,
                          w.address(i[0], 8 * m + r) & windowMask, 16, 8 * m + r,
                          /*isWrite=*/true, 16);
-      if (!rows[r].data)
+      if (!rows[r].data ||
+          !w.noteShared(w.address(i[0], 8 * m + r), 16, /*isWrite=*/true))
         return Status::Stop;
     }
     const Operand &o = i[1 + m];

@@ -40,6 +40,37 @@ static bool takeMemoryModifiers(Decoder &d) {
 
 namespace {
 
+/// Joins the accesses of neighboring lanes before the race detector sees them.
+class SharedRun {
+public:
+  SharedRun(Warp &w, bool isWrite) : w(w), isWrite(isWrite) {}
+  bool add(uint64_t address, unsigned count, bool unchanged = false) {
+    if (address == end && unchanged == isUnchanged) {
+      end += count;
+      return true;
+    }
+    bool ok = flush();
+    begin = address;
+    end = address + count;
+    isUnchanged = unchanged;
+    return ok;
+  }
+  bool flush() {
+    return begin == end ||
+           w.noteShared(begin, end - begin, isWrite, isUnchanged);
+  }
+
+private:
+  Warp &w;
+  bool isWrite, isUnchanged = false;
+  uint64_t begin = 0, end = 0;
+};
+
+bool isShared(Space space, uint64_t address) {
+  return space == Space::Shared || (space == Space::Generic &&
+                                    address >> 32 == sharedWindow >> 32);
+}
+
 //===----------------------------------------------------------------------===//
 // ld and st
 //===----------------------------------------------------------------------===//
@@ -76,12 +107,16 @@ Status load(Warp &w, const Instruction &i, LaneMask mask) {
     for (unsigned e = 0; e != n; ++e)
       w.setUndefined(i[e], mask, false);
   bool someUndefined = false;
+  SharedRun run(w, /*isWrite=*/false);
   for (unsigned l = 0; l != warpSize; ++l) {
     if (!((mask >> l) & 1))
       continue;
-    BytesRef at = w.locate(i.space, w.address(address, l), n * size, l,
+    uint64_t from = w.address(address, l);
+    BytesRef at = w.locate(i.space, from, n * size, l,
                            /*isWrite=*/false, n * size);
     if (!at.data)
+      return Status::Stop;
+    if (!i.flags && isShared(i.space, from) && !run.add(from, n * size))
       return Status::Stop;
     for (unsigned e = 0; e != n; ++e) {
       if (!i[e])
@@ -99,6 +134,8 @@ Status load(Warp &w, const Instruction &i, LaneMask mask) {
             w.setUndefinedByte(i[e], b, LaneMask(1) << l, allLanes);
     }
   }
+  if (!run.flush())
+    return Status::Stop;
   if (someUndefined)
     for (unsigned e = 0; e != n; ++e)
       if (i[e])
@@ -116,6 +153,7 @@ Status store(Warp &w, const Instruction &i, LaneMask mask) {
   LaneMask undefined = 0;
   for (unsigned e = 0; e != n; ++e)
     undefined |= w.undefinedLanes(i[1 + e]);
+  SharedRun run(w, /*isWrite=*/true);
   for (unsigned l = 0; l != warpSize; ++l) {
     if (!((mask >> l) & 1))
       continue;
@@ -124,16 +162,23 @@ Status store(Warp &w, const Instruction &i, LaneMask mask) {
                            n * size);
     if (!at.data)
       return Status::Stop;
+    uint8_t bytes[64];
     for (unsigned e = 0; e != n; ++e) {
       if (size == 16) {
         uint64_t halves[2] = {w.doubleWords(i[1 + e])[l],
                               w.doubleWords(i[1 + e])[warpSize + l]};
-        std::memcpy(at.data + e * size, halves, 16);
+        std::memcpy(bytes + e * size, halves, 16);
       } else {
         uint64_t value = w.lane(i[1 + e], l);
-        std::memcpy(at.data + e * size, &value, size);
+        std::memcpy(bytes + e * size, &value, size);
       }
     }
+    if (!i.flags && isShared(i.space, address) &&
+        !run.add(address, n * size,
+                 !anyUndefined(at.undefined, n * size) &&
+                     std::memcmp(bytes, at.data, n * size) == 0))
+      return Status::Stop;
+    std::memcpy(at.data, bytes, n * size);
     bool laneUndefined = (undefined >> l) & 1;
     if (at.undefined)
       std::memset(at.undefined, 0, n * size);
@@ -141,10 +186,7 @@ Status store(Warp &w, const Instruction &i, LaneMask mask) {
       for (unsigned e = 0; e != n; ++e)
         for (unsigned b = 0; b != size; ++b)
           if ((w.undefinedByte(i[1 + e], b) >> l) & 1) {
-            bool isShared = i.space == Space::Shared ||
-                            (i.space == Space::Generic &&
-                             address >> 32 == sharedWindow >> 32);
-            if (isShared) {
+            if (isShared(i.space, address)) {
               at.undefined[e * size + b] = 1;
             } else if (i.space != Space::Local) {
               if (w.complain("uninitialized",
@@ -155,6 +197,8 @@ Status store(Warp &w, const Instruction &i, LaneMask mask) {
             }
           }
   }
+  if (!run.flush())
+    return Status::Stop;
   if (i.space == Space::Global)
     w.cluster.statistics.globalBytesStored += llvm::popcount(mask) * n * size;
   return Status::Next;
@@ -166,7 +210,16 @@ unsigned takeVector(Decoder &d) {
   return v < 0 ? 1 : 2u << v;
 }
 
+/// Accesses that synchronize are no data accesses.
+bool isSynchronizing(Decoder &d) {
+  return llvm::any_of(d.remaining(), [](StringRef m) {
+    return m == "relaxed" || m == "acquire" || m == "release" ||
+           m == "volatile" || m == "mmio";
+  });
+}
+
 void decodeLoad(Decoder &d) {
+  d.inst.flags = isSynchronizing(d);
   bool hint = takeMemoryModifiers(d);
   unsigned vector = takeVector(d);
   Space space = d.takeSpace();
@@ -185,6 +238,7 @@ void decodeLoad(Decoder &d) {
 }
 
 void decodeStore(Decoder &d) {
+  d.inst.flags = isSynchronizing(d);
   bool hint = takeMemoryModifiers(d);
   bool isAsync = d.take("async");
   unsigned vector = takeVector(d);

@@ -29,6 +29,9 @@ struct TensorData : InstructionData {
   TransferSpec transfer;
   CopySpec copy;
   unsigned ctaGroup = 1;
+  /// tcgen05.ld.red.
+  bool reduces = false, isMax = false, ofMagnitudes = false, keepsNaN = false;
+  Type reduceType = Type::F32;
 };
 
 /// Reports an error; returns false.
@@ -119,6 +122,8 @@ Status allocate(Warp &w, const Instruction &i, LaneMask mask) {
       w.locateShared(w.address(i[0], l) & windowMask, 4, /*isWrite=*/true, 4);
   if (!to.data)
     return Status::Stop;
+  if (!w.noteShared(w.address(i[0], l), 4, /*isWrite=*/true))
+    return Status::Stop;
   std::memcpy(to.data, &**address, 4);
   std::memset(to.undefined, 0, 4);
   unsigned &most = w.cluster.statistics.maxTensorColumns;
@@ -136,6 +141,9 @@ Status deallocate(Warp &w, const Instruction &i, LaneMask mask) {
   if (llvm::Error e =
           w.cta.tensor->deallocate(w.lane(i[0], l), w.lane(i[1], l)))
     return fail(w, std::move(e)), Status::Stop;
+  if (w.cluster.races)
+    w.cluster.races->forgetTensor(w.cta, w.lane(i[0], l) & 0xFFFF,
+                                  w.lane(i[1], l));
   w.cluster.event();
   return Status::Next;
 }
@@ -147,6 +155,35 @@ Status relinquish(Warp &w, const Instruction &i, LaneMask mask) {
     return Status::Stop;
   w.cta.tensor->relinquishPermit();
   return Status::Next;
+}
+
+//===----------------------------------------------------------------------===//
+// Races
+//===----------------------------------------------------------------------===//
+
+using Access = RaceDetector::Access;
+
+bool noteTensor(AsyncOperation &operation, const Cta &cta,
+                const TensorRegion &region, Access access) {
+  RaceDetector *races = operation.issuer.cluster.races.get();
+  return !races || races->tensor(operation, cta, region, access);
+}
+
+bool noteSharedRead(AsyncOperation &operation, const Cta &cta, uint32_t offset,
+                    unsigned bytes) {
+  RaceDetector *races = operation.issuer.cluster.races.get();
+  return !races ||
+         races->shared(operation, cta.rank, offset, bytes, Access::Read);
+}
+
+/// Starts an operation of the tensor pipe.
+bool issueInPipe(Warp &w, std::unique_ptr<PipeOperation> operation) {
+  if (w.cluster.races)
+    w.cluster.races->start(*operation, RaceDetector::Pipe, RaceDetector::Pipe);
+  w.cluster.async.orderInPipe(*operation);
+  bool ok;
+  w.cluster.async.issue(std::move(operation), ok);
+  return ok;
 }
 
 //===----------------------------------------------------------------------===//
@@ -187,6 +224,12 @@ public:
         if (!undefined)
           return fail(issuer, undefined.takeError());
         if (*undefined && complainCell(*ctas[c], **undefined, "A"))
+          return false;
+        // 32 bytes of each row: eight columns.
+        TensorRegion region =
+            TensorMemory::accumulatorRegion(descriptor, aTensor);
+        region.numColumns = 8;
+        if (!noteTensor(*this, *ctas[c], region, Access::Read))
           return false;
       }
       size_t bytes = shapeB.denseBytes();
@@ -233,6 +276,10 @@ public:
       problem.scaleFormat = descriptor.scaleFormat;
       problem.packsNibbles = descriptor.packsNibbles();
       multiply(problem, cells.data(), 1, rows);
+      TensorRegion region = TensorMemory::accumulatorRegion(descriptor, d);
+      if ((accumulate && !noteTensor(*this, *ctas[c], region, Access::Read)) ||
+          !noteTensor(*this, *ctas[c], region, Access::Write))
+        return false;
       memory.writeAccumulator(descriptor, d, cells, disabled[c]);
     }
     issuer.cluster.statistics.multiplyAdds +=
@@ -268,17 +315,22 @@ private:
                    "operand " + what + ": " + llvm::toString(std::move(e)));
       return false;
     }
-    if (!issuer.context.options.checks.uninitialized)
+    const Checks &checks = issuer.context.options.checks;
+    if (!checks.uninitialized && !checks.races)
       return true;
     std::optional<uint32_t> bad;
+    bool ok = true;
     llvm::Error e = matrix.forEachChunk(shape, [&](const OperandChunk &chunk) {
-      if (bad)
+      ok = ok && noteSharedRead(*this, cta, chunk.address, chunk.bytes);
+      if (bad || !ok || !checks.uninitialized)
         return;
       const uint8_t *flags = &cta.shared.undefined[chunk.address];
       if (const void *at = std::memchr(flags, 1, chunk.bytes))
         bad = chunk.address + (static_cast<const uint8_t *>(at) - flags);
     });
     llvm::consumeError(std::move(e));
+    if (!ok)
+      return false;
     return !bad || !issuer.complain("uninitialized",
                                     "operand " + what +
                                         " reads undefined shared memory at 0x" +
@@ -304,6 +356,14 @@ private:
               address + part * (half / 32), count, id, vectors, into, fault,
               quarters))
         return fail(issuer, std::move(e));
+      TensorRegion region;
+      region.firstLane = split ? part * 64 : 0;
+      region.numLanes = split ? 64 : 128;
+      region.firstColumn =
+          (address & 0x3FFFFFFF & 0xFFFF) + part * (half / 32);
+      region.numColumns = llvm::divideCeil(count, 32);
+      if (!noteTensor(*this, cta, region, Access::Read))
+        return false;
       if (!fault)
         continue;
       bool isMismatch = fault->kind == ScaleFault::Mismatch;
@@ -372,10 +432,7 @@ Status mma(Warp &w, const Instruction &i, LaneMask mask) {
         for (unsigned bit = 0; bit != 32; ++bit)
           if ((w.lane(i[word], l) >> bit) & 1)
             operation->disabled[(word - 7) / 4].set((word - 7) % 4 * 32 + bit);
-    w.cluster.async.orderInPipe(*operation);
-    bool ok;
-    w.cluster.async.issue(std::move(operation), ok);
-    if (!ok)
+    if (!issueInPipe(w, std::move(operation)))
       return Status::Stop;
   }
   return Status::Next;
@@ -404,8 +461,10 @@ public:
         return false;
       }
       defined[c].assign(bytes, 1);
+      bool ok = true;
       TensorMemory::forEachCopyChunk(
           spec, source, [&](uint32_t from, unsigned count, unsigned offset) {
+            ok = ok && noteSharedRead(*this, *ctas[c], from, count);
             if (spec.decompression == CopyDecompression::None) {
               for (unsigned k = 0; k != count; ++k)
                 defined[c][offset + k] = !shared.undefined[from + k];
@@ -413,6 +472,8 @@ public:
               std::memset(&defined[c][offset], 0, 16);
             }
           });
+      if (!ok)
+        return false;
     }
     return true;
   }
@@ -420,6 +481,9 @@ public:
     for (unsigned c = 0; c != ctas.size(); ++c) {
       if (llvm::Error e = ctas[c]->tensor->checkCopy(spec, address))
         return fail(issuer, std::move(e));
+      if (!noteTensor(*this, *ctas[c], TensorMemory::copyRegion(spec, address),
+                      Access::Write))
+        return false;
       ctas[c]->tensor->writeCopy(spec, address, dense[c], defined[c]);
     }
     return true;
@@ -444,10 +508,7 @@ Status copyToTensor(Warp &w, const Instruction &i, LaneMask mask) {
   if (!source)
     return w.fault("instruction", llvm::toString(source.takeError()));
   operation->source = *source;
-  w.cluster.async.orderInPipe(*operation);
-  bool ok;
-  w.cluster.async.issue(std::move(operation), ok);
-  return ok ? Status::Next : Status::Stop;
+  return issueInPipe(w, std::move(operation)) ? Status::Next : Status::Stop;
 }
 
 class CommitOperation : public PipeOperation {
@@ -458,7 +519,9 @@ public:
       MBarrier *b = issuer.cluster.mbarrier(address);
       std::string error = "there is no mbarrier";
       if (b)
-        b->lastArrivalLine = instruction.line;
+        b->noteArrival(instruction.line);
+      if (b && issuer.cluster.races)
+        issuer.cluster.races->complete(*this, b->arrived);
       if (!b || !issuer.cluster.arrive(*b, 1, error)) {
         issuer.fault("barrier", "mbarrier at 0x" + Twine::utohexstr(address) +
                                     ": " + error);
@@ -495,10 +558,7 @@ Status commit(Warp &w, const Instruction &i, LaneMask mask) {
                        "there is no initialized mbarrier at shared address 0x" +
                            Twine::utohexstr(barrier));
     }
-    w.cluster.async.orderInPipe(*operation);
-    bool ok;
-    w.cluster.async.issue(std::move(operation), ok);
-    if (!ok)
+    if (!issueInPipe(w, std::move(operation)))
       return Status::Stop;
   }
   return Status::Next;
@@ -527,15 +587,56 @@ public:
   std::shared_ptr<std::vector<uint8_t>> result;
   bool read() override {
     issuer.cta.tensor->load(spec, address, values.data(), defined.data());
-    return true;
+    return noteTensor(*this, issuer.cta,
+                      TensorMemory::transferRegion(spec, address),
+                      Access::Read);
   }
   bool write() override {
-    for (unsigned r = 0; r != spec.numRegisters(); ++r)
+    if (instruction.as<TensorData>().reduces)
+      reduce();
+    for (unsigned r = 0; r != instruction.numDestinations; ++r)
       if (const Operand &o = instruction[r])
         std::memcpy(issuer.words(o), &values[r * warpSize],
                     warpSize * sizeof(uint32_t));
     *result = defined;
     return true;
+  }
+
+private:
+  /// One more register: the extremum of each lane's values.
+  void reduce() {
+    const TensorData &data = instruction.as<TensorData>();
+    unsigned count = spec.numRegisters();
+    values.resize((count + 1) * warpSize);
+    defined.resize(values.size(), 0xF);
+    for (unsigned l = 0; l != warpSize; ++l) {
+      uint32_t best = values[l];
+      for (unsigned r = 0; r != count; ++r) {
+        best = extremum(data, r ? best : values[l], values[r * warpSize + l]);
+        defined[count * warpSize + l] &= defined[r * warpSize + l];
+      }
+      values[count * warpSize + l] = best;
+    }
+  }
+  static uint32_t extremum(const TensorData &data, uint32_t x, uint32_t y) {
+    if (data.reduceType != Type::F32) {
+      bool less = data.reduceType == Type::S32 ? int32_t(x) < int32_t(y) : x < y;
+      return less == data.isMax ? y : x;
+    }
+    if (data.ofMagnitudes) {
+      x &= 0x7FFFFFFF;
+      y &= 0x7FFFFFFF;
+    }
+    float a = llvm::bit_cast<float>(x), b = llvm::bit_cast<float>(y);
+    if (a != a || b != b) {
+      if (data.keepsNaN || (a != a && b != b))
+        return 0x7FFFFFFF;
+      return a != a ? y : x;
+    }
+    // +0 is above -0.
+    if (a == b)
+      return data.isMax ? x & y : x | y;
+    return (a < b) == data.isMax ? y : x;
   }
 };
 
@@ -544,7 +645,9 @@ public:
   using TransferOperation::TransferOperation;
   bool write() override {
     issuer.cta.tensor->store(spec, address, values.data(), defined.data());
-    return true;
+    return noteTensor(*this, issuer.cta,
+                      TensorMemory::transferRegion(spec, address),
+                      Access::Write);
   }
 };
 
@@ -583,6 +686,9 @@ Status tensorLoad(Warp &w, const Instruction &i, LaneMask mask) {
   auto operation = std::make_unique<TensorLoad>(w, spec, address);
   auto result = std::make_shared<std::vector<uint8_t>>();
   operation->result = result;
+  if (w.cluster.races)
+    w.cluster.races->start(*operation, RaceDetector::TensorLoad,
+                           RaceDetector::TensorLoad);
   bool ok;
   uint64_t id = w.cluster.async.issue(std::move(operation), ok);
   w.tensorLoads.push_back({id, &i, mask, std::move(result)});
@@ -610,6 +716,9 @@ Status tensorStore(Warp &w, const Instruction &i, LaneMask mask) {
             operation->defined[r * warpSize + l] &= ~(1 << b);
       }
   }
+  if (w.cluster.races)
+    w.cluster.races->start(*operation, RaceDetector::TensorStore,
+                           RaceDetector::TensorStore);
   bool ok;
   uint64_t id = w.cluster.async.issue(std::move(operation), ok);
   w.tensorStores.push_back(id);
@@ -625,6 +734,11 @@ Status waitForTransfers(Warp &w, const Instruction &i, LaneMask mask) {
       i.selector ? Wait::Kind::TensorStores : Wait::Kind::TensorLoads;
   if (!w.cluster.waitIsOver(wait, w))
     return w.block(wait);
+  if (RaceDetector *races = w.cluster.races.get()) {
+    RaceDetector::Lane lane =
+        i.selector ? RaceDetector::TensorStore : RaceDetector::TensorLoad;
+    races->waited(w, lane, races->lastEpoch(w, lane));
+  }
   if (i.selector) {
     w.tensorStores.clear();
     return Status::Next;
@@ -647,7 +761,12 @@ Status waitForTransfers(Warp &w, const Instruction &i, LaneMask mask) {
   return Status::Next;
 }
 
-Status nothing(Warp &, const Instruction &, LaneMask) { return Status::Next; }
+/// selector: 1 after_thread_sync.
+Status fence(Warp &w, const Instruction &i, LaneMask) {
+  if (w.cluster.races)
+    w.cluster.races->fenceTensor(w, i.selector);
+  return Status::Next;
+}
 
 //===----------------------------------------------------------------------===//
 // Decoding
@@ -793,11 +912,27 @@ void decodeTransfer(Decoder &d, std::shared_ptr<TensorData> data,
   spec.shape = TransferShape(shape);
   spec.repeat = 1 << repeat;
   spec.pack16 = d.take(isStore ? "unpack::16b" : "pack::16b");
-  if (d.take("red"))
-    return d.fail("'tcgen05.ld.red' is not supported");
+  data->reduces = !isStore && d.take("red");
+  if (data->reduces) {
+    // PTX ISA 9.7.16.8.1: not on sm_100.
+    if (StringRef(d.functionDecoder().module.target).starts_with("sm_100"))
+      return d.fail("'tcgen05.ld.red' does not exist on " +
+                    d.functionDecoder().module.target);
+    data->isMax = d.take("max");
+    if (!data->isMax && !d.take("min"))
+      return d.fail("'tcgen05.ld.red' needs .min or .max");
+    data->ofMagnitudes = d.take("abs");
+    data->keepsNaN = d.take("NaN");
+    data->reduceType = d.needType();
+    bool isFloat = data->reduceType == Type::F32;
+    if ((!isFloat && data->reduceType != Type::U32 &&
+         data->reduceType != Type::S32) ||
+        (!isFloat && (data->ofMagnitudes || data->keepsNaN)))
+      return d.fail("'tcgen05.ld.red' has no such operation");
+  }
   d.finish();
   bool split = spec.shape == TransferShape::S16x32bx2;
-  d.needOperands(split ? 3 : 2);
+  d.needOperands((split ? 3 : 2) + data->reduces);
   unsigned registers = spec.numRegisters();
   if (registers > 128)
     return d.fail("more than 128 registers");
@@ -808,10 +943,13 @@ void decodeTransfer(Decoder &d, std::shared_ptr<TensorData> data,
     if (split)
       spec.halfSplitOffset = d.immediate(1);
   } else {
-    count = d.destinationVector(0, Type::B32);
-    d.address(1);
+    unsigned k = 0;
+    count = d.destinationVector(k++, Type::B32);
+    if (data->reduces)
+      d.destination(k++, Type::B32);
+    d.address(k++);
     if (split)
-      spec.halfSplitOffset = d.immediate(2);
+      spec.halfSplitOffset = d.immediate(k);
   }
   if (count != registers)
     return d.fail(Twine(count) + " registers where the shape has " +
@@ -876,8 +1014,12 @@ void decodeTcgen05(Decoder &d) {
     d.inst.selector = 1;
     return simple(waitForTransfers, 0);
   }
-  if (d.take("fence::before_thread_sync") || d.take("fence::after_thread_sync"))
-    return simple(nothing, 0);
+  if (d.take("fence::before_thread_sync"))
+    return simple(fence, 0);
+  if (d.take("fence::after_thread_sync")) {
+    d.inst.selector = 1;
+    return simple(fence, 0);
+  }
   d.fail("this form of 'tcgen05' is not supported");
 }
 

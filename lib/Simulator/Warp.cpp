@@ -566,6 +566,17 @@ BytesRef Warp::locateShared(uint64_t address, unsigned bytes, bool isWrite,
   return {&shared.bytes[offset], &shared.undefined[offset]};
 }
 
+bool Warp::noteShared(uint64_t address, unsigned bytes, bool isWrite,
+                      bool isUnchanged) {
+  if (!cluster.races)
+    return true;
+  uint32_t shared = address & windowMask;
+  return cluster.races->shared(
+      *this, shared >> rankShift, shared & ((1u << rankShift) - 1), bytes,
+      isWrite ? RaceDetector::Access::Write : RaceDetector::Access::Read,
+      isUnchanged);
+}
+
 BytesRef Warp::locate(Space space, uint64_t address, unsigned bytes,
                       unsigned lane, bool isWrite, unsigned alignment) {
   if (space == Space::Generic) {

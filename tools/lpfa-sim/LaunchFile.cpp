@@ -28,7 +28,7 @@ namespace json = llvm::json;
 namespace {
 
 /// Arrays of more bytes than this are taken for a mistake.
-constexpr int64_t maxArrayBytes = int64_t(1) << 36;
+constexpr int64_t maxArrayBytes = int64_t(1) << 32;
 
 class Reader {
 public:

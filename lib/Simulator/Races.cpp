@@ -1,0 +1,345 @@
+//===- Races.cpp - Data races by vector clocks ----------------------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Races.h"
+#include "Machine.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace lpfa::sim;
+using llvm::Twine;
+
+static constexpr unsigned granuleBytes = 16;
+
+RaceDetector::RaceDetector(Cluster &cluster) : cluster(cluster) {
+  const LaunchContext &context = cluster.context;
+  unsigned ctas = context.cluster.count();
+  warpsPerCta = llvm::divideCeil(context.launch.block.count(), warpSize);
+  numWarpComponents = ctas * warpsPerCta * numLanes;
+  warps.resize(ctas * warpsPerCta);
+  epochs.assign(numWarpComponents, 0);
+  for (unsigned w = 0; w != warps.size(); ++w) {
+    unsigned program = w * numLanes + Program;
+    epochs[program] = 1;
+    warps[w].order.raise(program, 1);
+  }
+  sharedGranules.resize(ctas);
+  tensorGranules.resize(ctas);
+  for (unsigned c = 0; c != ctas; ++c) {
+    sharedGranules[c].resize(
+        llvm::divideCeil(context.sharedBytes, granuleBytes));
+    if (context.function.usesTensorMemory)
+      tensorGranules[c].resize(4 * TensorMemory::numColumns);
+  }
+}
+
+unsigned RaceDetector::component(const Warp &warp, Lane lane) const {
+  return (warp.cta.rank * warpsPerCta + warp.index) * numLanes + lane;
+}
+
+//===----------------------------------------------------------------------===//
+// Synchronization
+//===----------------------------------------------------------------------===//
+
+void RaceDetector::release(Warp &warp, History &into) {
+  unsigned program = component(warp, Program);
+  History &history = warps[program / numLanes];
+  into.join(history);
+  history.order.raise(program, ++epochs[program]);
+}
+
+void RaceDetector::acquire(Warp &warp, const History &from) {
+  warps[component(warp, Program) / numLanes].join(from);
+}
+
+void RaceDetector::fenceProxy(Warp &warp) {
+  History &history = warps[component(warp, Program) / numLanes];
+  history.fenced.join(history.order);
+  unsigned program = component(warp, Program);
+  history.order.raise(program, ++epochs[program]);
+}
+
+void RaceDetector::fenceTensor(Warp &warp, bool isAfter) {
+  if (!cluster.context.options.checks.strictFences)
+    return;
+  unsigned program = component(warp, Program);
+  History &history = warps[program / numLanes];
+  if (isAfter)
+    history.taken.join(history.released);
+  else
+    history.released.join(history.order);
+  history.order.raise(program, ++epochs[program]);
+}
+
+void RaceDetector::waited(Warp &warp, Lane lane, uint32_t epoch) {
+  unsigned c = component(warp, lane);
+  warps[c / numLanes].order.raise(c, epoch);
+}
+
+uint32_t RaceDetector::lastEpoch(const Warp &warp, Lane lane) const {
+  return epochs[component(warp, lane)];
+}
+
+void RaceDetector::start(AsyncOperation &operation, Lane readLane,
+                         Lane writeLane) {
+  Warp &warp = operation.issuer;
+  unsigned program = component(warp, Program);
+  History &history = warps[program / numLanes];
+  operation.history = history;
+  history.order.raise(program, ++epochs[program]);
+  operation.readComponent = component(warp, readLane);
+  operation.writeComponent = component(warp, writeLane);
+  operation.epoch = ++epochs[operation.readComponent];
+  epochs[operation.writeComponent] = operation.epoch;
+  // The tensor pipe does one after another.
+  if (readLane == Pipe)
+    operation.history.order.raise(operation.readComponent, operation.epoch);
+}
+
+void RaceDetector::startOnBarrier(AsyncOperation &operation,
+                                  MBarrier &barrier) {
+  if (!barrier.component) {
+    barrier.component = epochs.size();
+    epochs.push_back(0);
+    barrierAddresses.push_back(
+        operation.barriers.empty() ? 0 : operation.barriers.front());
+  }
+  Warp &warp = operation.issuer;
+  unsigned program = component(warp, Program);
+  History &history = warps[program / numLanes];
+  operation.history = history;
+  history.order.raise(program, ++epochs[program]);
+  operation.readComponent = operation.writeComponent = barrier.component;
+  operation.epoch = ++epochs[barrier.component];
+}
+
+void RaceDetector::complete(const AsyncOperation &operation, History &into) {
+  into.join(operation.history);
+  into.order.raise(operation.readComponent, operation.epoch);
+  into.order.raise(operation.writeComponent, operation.epoch);
+  // A commit implies fence::before_thread_sync (PTX ISA 9.7.16.6.4).
+  if (cluster.context.options.checks.strictFences &&
+      operation.engine == AsyncOperation::Engine::TensorPipe)
+    into.released.raise(operation.writeComponent, operation.epoch);
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+RaceDetector::Agent RaceDetector::agentOf(Warp &warp) const {
+  unsigned program = component(warp, Program);
+  const History &history = warps[program / numLanes];
+  return {history,      uint16_t(program), history.order[program],
+          warp.current, warp,              true,
+          false};
+}
+
+RaceDetector::Agent RaceDetector::agentOf(AsyncOperation &operation,
+                                          Access access) const {
+  unsigned c = access == Access::Read ? operation.readComponent
+                                      : operation.writeComponent;
+  return {operation.history,      uint16_t(c),      operation.epoch,
+          &operation.instruction, operation.issuer, false,
+          false};
+}
+
+bool RaceDetector::shared(Warp &warp, unsigned rank, uint32_t offset,
+                          uint32_t bytes, Access access, bool isUnchanged) {
+  Agent agent = agentOf(warp);
+  agent.isUnchanged = isUnchanged;
+  return range(agent, rank, offset, bytes, access);
+}
+
+bool RaceDetector::shared(AsyncOperation &operation, unsigned rank,
+                          uint32_t offset, uint32_t bytes, Access access) {
+  return range(agentOf(operation, access), rank, offset, bytes, access);
+}
+
+bool RaceDetector::range(const Agent &agent, unsigned rank, uint32_t offset,
+                         uint32_t bytes, Access access) {
+  for (uint32_t end = offset + bytes; offset < end;) {
+    uint32_t first = offset % granuleBytes;
+    uint32_t count = std::min(granuleBytes - first, end - offset);
+    uint16_t mask = ((1u << count) - 1) << first;
+    if (!touch(agent, sharedGranules[rank][offset / granuleBytes], mask,
+               access, false, rank, offset))
+      return false;
+    offset += count;
+  }
+  return true;
+}
+
+bool RaceDetector::tensor(AsyncOperation &operation, const Cta &cta,
+                          const TensorRegion &region, Access access) {
+  Agent agent = agentOf(operation, access);
+  // Half quarters, 16 lanes each.
+  unsigned firstHalf = region.firstLane / 16;
+  unsigned endHalf = llvm::divideCeil(region.firstLane + region.numLanes, 16);
+  for (unsigned column = region.firstColumn,
+                end = region.firstColumn + region.numColumns;
+       column != end; ++column)
+    for (unsigned quarter = 0; quarter != 4; ++quarter) {
+      uint16_t mask = 0;
+      for (unsigned half = 0; half != 2; ++half)
+        if (2 * quarter + half >= firstHalf && 2 * quarter + half < endHalf)
+          mask |= 1 << half;
+      if (mask &&
+          !touch(agent, tensorGranules[cta.rank][column * 4 + quarter], mask,
+                 access, true, cta.rank, column * 4 + quarter))
+        return false;
+    }
+  return true;
+}
+
+RaceDetector::Problem RaceDetector::missingFence(const Agent &agent,
+                                                 const Record &earlier,
+                                                 bool isWrite,
+                                                 bool isTensor) const {
+  const Checks &checks = cluster.context.options.checks;
+  if (isTensor) {
+    // Between tcgen05 accesses of different warps.
+    bool sameWarp = earlier.component / numLanes == agent.component / numLanes;
+    return checks.strictFences && !sameWarp && (isWrite || earlier.isWrite) &&
+                   agent.history.taken[earlier.component] < earlier.epoch
+               ? Problem::TensorFence
+               : Problem::Unordered;
+  }
+  if (agent.isGeneric || !earlier.isGeneric ||
+      agent.history.fenced[earlier.component] >= earlier.epoch)
+    return Problem::Unordered;
+  // What the generic proxy wrote is read by the asynchronous one; strictly,
+  // what it read or wrote is overwritten, too.
+  bool reads = !isWrite && earlier.isWrite;
+  return reads ? checks.fences ? Problem::ProxyFence : Problem::Unordered
+         : isWrite && checks.strictFences ? Problem::ProxyFence
+                                          : Problem::Unordered;
+}
+
+void RaceDetector::forgetTensor(const Cta &cta, unsigned firstColumn,
+                                unsigned columns) {
+  for (unsigned g = 4 * firstColumn; g != 4 * (firstColumn + columns); ++g)
+    tensorGranules[cta.rank][g].clear();
+}
+
+bool RaceDetector::touch(const Agent &agent, Granule &granule, uint16_t mask,
+                         Access access, bool isTensor, unsigned rank,
+                         uint32_t where) {
+  bool isWrite = access == Access::Write;
+  Record *same = nullptr;
+  for (Record &r : granule) {
+    if (r.component == agent.component && r.isWrite == isWrite &&
+        r.epoch == agent.epoch && r.instruction == agent.instruction)
+      same = &r;
+    if (!(r.mask & mask))
+      continue;
+    bool isOwn = r.component == agent.component && r.epoch == agent.epoch;
+    bool isOrdered = isOwn || agent.history.order[r.component] >= r.epoch;
+    if ((isWrite || r.isWrite) && !isOrdered) {
+      if (agent.isUnchanged && r.isWrite && r.isGeneric)
+        continue;
+      if (!report(agent, r, access, isTensor, rank, where, Problem::Unordered))
+        return false;
+      r.mask &= ~mask;
+      continue;
+    }
+    Problem fence = isOwn ? Problem::Unordered
+                          : missingFence(agent, r, isWrite, isTensor);
+    if (fence != Problem::Unordered) {
+      if (!report(agent, r, access, isTensor, rank, where, fence))
+        return false;
+      r.mask &= ~mask;
+      continue;
+    }
+    // A write replaces what it comes after, a read what the same agent read.
+    if (isWrite || (!r.isWrite && r.component == agent.component && &r != same))
+      r.mask &= ~mask;
+  }
+  if (same)
+    same->mask |= mask;
+  else
+    granule.push_back({agent.epoch, agent.component, mask, agent.instruction,
+                       isWrite, agent.isGeneric});
+  llvm::erase_if(granule, [](const Record &r) { return !r.mask; });
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Reports
+//===----------------------------------------------------------------------===//
+
+std::string RaceDetector::nameOf(unsigned component) const {
+  if (component >= numWarpComponents)
+    return "copy that signals mbarrier 0x" +
+           llvm::utohexstr(barrierAddresses[component - numWarpComponents]);
+  static constexpr const char *names[] = {
+      "",           "tensor pipe of ", "tcgen05.ld of ", "tcgen05.st of ",
+      "bulk copy of ", "bulk copy of ",   "cp.async of "};
+  unsigned warp = component / numLanes;
+  const Cta &cta = *cluster.ctas[warp / warpsPerCta];
+  return names[component % numLanes] + cta.warps[warp % warpsPerCta]->name();
+}
+
+bool RaceDetector::report(const Agent &agent, const Record &earlier,
+                          Access access, bool isTensor, unsigned rank,
+                          uint32_t where, Problem problem) {
+  auto verb = [](bool isWrite) { return isWrite ? "write" : "read"; };
+  std::string place =
+      isTensor ? "tensor memory column " + std::to_string(where / 4) +
+                     ", lanes " + std::to_string(where % 4 * 32) + " to " +
+                     std::to_string(where % 4 * 32 + 31)
+               : "shared memory at 0x" + llvm::utohexstr(where);
+  place += " of " + cluster.ctas[rank]->name();
+  Finding finding;
+  bool isWrite = access == Access::Write;
+  std::string pair = std::string("a ") + verb(earlier.isWrite) + " and a " +
+                     verb(isWrite) + " of " + place;
+  std::string first = nameOf(earlier.component),
+              second = nameOf(agent.component);
+  switch (problem) {
+  case Problem::Unordered:
+    finding.kind = "race";
+    finding.message = pair + " are not ordered";
+    finding.notes.push_back("missing: a barrier that " + first +
+                            " reaches after its " + verb(earlier.isWrite) +
+                            " and that comes before the " + verb(isWrite) +
+                            " of " + second);
+    break;
+  case Problem::ProxyFence:
+    finding.kind = "fence";
+    finding.message = pair + " are in the generic and in the asynchronous "
+                             "proxy without 'fence.proxy.async' between them";
+    finding.notes.push_back("missing: the fence, by " + first + " after its " +
+                            verb(earlier.isWrite) +
+                            " or by the issuer before the operation");
+    break;
+  case Problem::TensorFence:
+    finding.kind = "fence";
+    finding.message = pair + " are of different warps without 'tcgen05.fence' "
+                             "between them";
+    finding.notes.push_back(
+        "missing: 'fence::before_thread_sync' of " + first +
+        " before the barrier, or 'fence::after_thread_sync' of " + second +
+        " behind it");
+    break;
+  }
+  auto site = [&](const Instruction *instruction, unsigned component) {
+    Site s;
+    s.agent = nameOf(component);
+    if (instruction) {
+      s.line = instruction->line;
+      s.instruction = instruction->text.str();
+    }
+    return s;
+  };
+  finding.sites.push_back(site(agent.instruction, agent.component));
+  finding.sites.push_back(site(earlier.instruction, earlier.component));
+  cluster.addFinding(std::move(finding));
+  return !cluster.stopped();
+}

@@ -1,0 +1,184 @@
+"""Races and missing fences: each kernel is right but for one omission."""
+
+import re
+import unittest
+
+import numpy as np
+
+from sim import Failure, Out, TensorMap, run, run_all
+from tensor import IDESC_MX, mma_kernel, mx_arguments
+from warps import SHARED, kernel
+
+SCHEDULES = (["--schedule=eager"], ["--schedule=lazy"],
+             ["--schedule=random", "--seed=5"])
+
+
+class Races(unittest.TestCase):
+    def finds(self, pattern, ptx, parameters, options=(), **more):
+        """The finding comes whatever the schedule."""
+        for schedule in SCHEDULES:
+            with self.assertRaises(Failure, msg=f"{schedule}") as caught:
+                run(ptx, parameters, options=[*options, *schedule], **more)
+            self.assertRegex(str(caught.exception), pattern)
+
+    def shared(self, body, pattern=None, **more):
+        arguments = [Out([64], "uint32")]
+        if pattern:
+            self.finds(pattern, kernel(body, SHARED), arguments, block=64, **more)
+        else:
+            return run_all(kernel(body, SHARED), arguments, block=64, **more)
+
+    EXCHANGE = """
+  mov.u32 %a, cells;
+  mad.lo.u32 %a, %t, 4, %a;
+  st.shared.b32 [%a], 99;
+  bar.sync 0;
+  st.shared.b32 [%a], %t;
+  {barrier}
+  xor.b32 %b, %t, 32;
+  mov.u32 %a, cells;
+  mad.lo.u32 %a, %b, 4, %a;
+  ld.shared.b32 %d, [%a];
+"""
+
+    def test_exchange(self):
+        got, = self.shared(self.EXCHANGE.format(barrier="bar.sync 0;"))
+        np.testing.assert_array_equal(got, np.arange(64) ^ 32)
+        self.shared(self.EXCHANGE.format(barrier="bar.warp.sync -1;"),
+                    "(?s)race: a (write|read) and a (read|write) of shared memory.*"
+                    "warp [01], line.*warp [01], line.*missing: a barrier")
+
+    def test_write_after_read(self):
+        body = self.EXCHANGE.format(barrier="bar.sync 0;") + """
+  setp.eq.u32 %q, %t, 0;
+  @%q st.shared.b32 [cells], 1;
+"""
+        self.shared(body, "race: a (read|write) and a (read|write)")
+
+    def test_same_value_is_no_race(self):
+        self.shared("st.shared.b32 [cells], 7; bar.sync 0; ld.shared.b32 %d, [cells];")
+        self.shared("st.shared.b32 [cells], %t; bar.sync 0; ld.shared.b32 %d, [cells];",
+                    "race: a write and a write")
+
+    def test_neighboring_bytes_are_no_race(self):
+        self.shared("""
+  mov.u32 %a, cells;
+  shr.u32 %b, %t, 5;
+  add.u32 %a, %a, %b;
+  st.shared.b8 [%a], %b;
+  mov.u32 %d, 0;
+""")
+
+    INIT = """
+  mov.u32 %bar, mbar;
+  setp.eq.u32 %q, %t, 0;
+  @%q mbarrier.init.shared.b64 [%bar], 64;
+  {barrier}
+  mbarrier.arrive.shared.b64 %state, [%bar];
+wait:
+  mbarrier.test_wait.shared.b64 %q, [%bar], %state;
+  @!%q bra wait;
+  mov.u32 %d, 0;
+"""
+
+    def test_barrier_is_used_before_its_initialization_is_known(self):
+        self.shared(self.INIT.format(barrier="bar.sync 0;"))
+        self.shared(self.INIT.format(barrier=""),
+                    "race|no initialized mbarrier")
+
+    def test_mbarrier_orders(self):
+        body = """
+  mov.u32 %bar, mbar;
+  setp.eq.u32 %q, %t, 0;
+  @%q mbarrier.init.shared.b64 [%bar], 32;
+  bar.sync 0;
+  setp.lt.u32 %q, %t, 32;
+  mov.u32 %a, cells;
+  mov.u32 %d, 0;
+  @!%q bra consumer;
+  mad.lo.u32 %a, %t, 4, %a;
+  st.shared.b32 [%a], %t;
+  mbarrier.arrive.shared.b64 _, [%bar];
+  bra done;
+consumer:
+  {wait}
+  sub.u32 %b, %t, 32;
+  mad.lo.u32 %a, %b, 4, %a;
+  ld.shared.b32 %d, [%a];
+done:
+"""
+        wait = "mbarrier.try_wait.parity.shared.b64 %r, [%bar], 0; @!%r bra consumer;"
+        got, = self.shared(body.format(wait=wait))
+        np.testing.assert_array_equal(got[32:], np.arange(32))
+        self.shared(body.format(wait=""), "race: a (write|read) and a (read|write)|"
+                    "undefined")
+
+    STORE = """
+.extern .shared .align 128 .b8 tile[];
+.visible .entry kernel(.param .align 64 .b8 to[128]) {{
+  .reg .b32 %t, %s; .reg .b64 %to; .reg .pred %q;
+  mov.u32 %t, %tid.x;
+  mov.u32 %s, tile;
+  mad.lo.u32 %s, %t, 4, %s;
+  st.shared.b32 [%s], %t;
+  {fence}
+  bar.sync 0;
+  setp.eq.u32 %q, %t, 0;
+  @!%q bra second;
+  mov.u32 %s, tile;
+  mov.b64 %to, to; cvta.param.u64 %to, %to;
+  cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%to, {{0, 0}}], [%s];
+  cp.async.bulk.commit_group;
+  {wait}
+second:
+  {barrier}
+  mov.u32 %s, tile;
+  mad.lo.u32 %s, %t, 4, %s;
+  st.shared.b32 [%s], 0;
+  ret;
+}}
+"""
+
+    def test_tma_store(self):
+        x = lambda: [TensorMap(Out([2, 32], "uint32"), (2, 32))]
+        good = dict(fence="fence.proxy.async.shared::cta;",
+                    wait="cp.async.bulk.wait_group.read 0;", barrier="bar.sync 0;")
+        text = lambda **bad: self.STORE.format(**{**good, **bad})
+        got, = run_all(text(), x(), block=64, shared=1024)
+        np.testing.assert_array_equal(got, np.arange(64).reshape(2, 32))
+        for bad, pattern in (
+                (dict(fence=""), "fence: a write and a read of shared memory .*"
+                                 "without 'fence.proxy.async'"),
+                (dict(wait=""), "race: a (read|write) and a (write|read)"),
+                (dict(barrier=""), "race: a (read|write) and a (write|read)")):
+            self.finds(pattern, text(**bad), x(), block=64, shared=1024)
+
+    def test_tensor_memory(self):
+        arguments, _ = mx_arguments()
+        good = mma_kernel("mxf8f6f4", IDESC_MX, scaled=True)
+        self.finds("race: a (read|write) and a (read|write) of tensor memory|undefined",
+                   good.replace("@!%go bra wait;", ""), arguments, block=128,
+                   shared=1 << 15)
+        self.finds("race: .* shared memory|undefined",
+                   re.sub("mbarrier.try_wait.*full], 0;\\s*@!%go bra loaded;", "", good),
+                   arguments, block=128,
+                   shared=1 << 15)
+
+    def test_strict_fences(self):
+        arguments, _ = mx_arguments()
+        good = mma_kernel("mxf8f6f4", IDESC_MX, scaled=True)
+        strict = ["--check=strict-fences"]
+        run(good, arguments, block=128, shared=1 << 15, options=strict)
+        bad = good.replace("tcgen05.fence::after_thread_sync;", "")
+        run(bad, arguments, block=128, shared=1 << 15)
+        self.finds("fence: a write and a read of tensor memory .* without 'tcgen05.fence'",
+                   bad, arguments, block=128, shared=1 << 15, options=strict)
+
+    def test_switched_off(self):
+        run(kernel(self.EXCHANGE.format(barrier="bar.warp.sync -1;"), SHARED),
+            [Out([64], "uint32")], block=64,
+            options=["--check=-races,-uninitialized"])
+
+
+if __name__ == "__main__":
+    unittest.main()
