@@ -27,9 +27,17 @@ CAUSAL_TOP_LEFT = Mask("causal", "top_left")
 # A build folder's tools when scripts/test.sh says which; else the installed.
 BIN_DIR = os.environ.get("LPFA_TOOLS_DIR")
 
-# Ways in which the simulator may order asynchronous work.
-ORDERS = [dict(schedule="eager"), dict(schedule="lazy")] + [
-    dict(schedule="random", seed=seed) for seed in range(1, 6)]
+# Ways in which the simulator may order asynchronous work, and on how many
+# multiprocessors: on few, one CTA does several work tiles.
+ORDERS = [
+    dict(schedule="eager"),
+    dict(schedule="lazy", multiprocessors=1),
+    dict(schedule="random", seed=1),
+    dict(schedule="random", seed=2, multiprocessors=1),
+    dict(schedule="random", seed=3, multiprocessors=2),
+    dict(schedule="random", seed=4, multiprocessors=1),
+    dict(schedule="random", seed=5),
+]
 
 
 @functools.lru_cache(maxsize=None)

@@ -217,6 +217,15 @@ def test_compile_missing_module(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("option, word", [("--key-tile=96", "96"),
+                                          ("--query-tiles=3", "3"),
+                                          ("--no-such-option=1", "no-such")])
+def test_compile_bad_option(tmp_path, option, word):
+    done = call("lpfa-compile", FORWARD, "-o", tmp_path / "out", option)
+    refuse(done, word, one_line=False)
+    assert not (tmp_path / "out").exists()
+
+
 def test_compile_unknown_chip(tmp_path):
     done = call("lpfa-compile", FORWARD, "-o", tmp_path / "out",
                 "--chip=sm_12x")

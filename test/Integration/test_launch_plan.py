@@ -12,8 +12,7 @@ import pytest
 
 import lpfa
 from harness import (BIN_DIR, CAUSAL, Case, assert_same_bits,
-                     check_against_expected, has_simulator, module, operands,
-                     tool)
+                     check_against_expected, module, operands, tool)
 from launcher import launch
 from lpfa.attention import Mask, PScale
 
@@ -27,13 +26,34 @@ CASES = [
 ]
 
 
+SCHEDULES = [
+    (Case(129, 300), dict(query_tiles=1)),
+    (Case(129, 300), dict(key_tile=64)),
+    (Case(300, 300, mask=CAUSAL), dict(query_tiles=1, stages=2)),
+    (Case(300, 129, dim=64, mask=CAUSAL), dict(query_tiles=1, key_tile=64)),
+    (Case(129, 300, dim=64, heads=2, p_scale=PScale("block_max")),
+     dict(key_tile=32, stages=4)),
+    (Case(129, 300, p_scale=PScale("constant")), dict(chip="sm_103a")),
+]
+
+
+@pytest.mark.parametrize("case, options", SCHEDULES, ids=str)
+def test_schedules(case, options, tmp_path):
+    """Right whatever the tiles, the rings and the chip."""
+    tool("lpfa-compile")
+    simulator = tool("lpfa-sim")
+    lpfa.compile(module(case), tmp_path, emit=["ptx", "plan"], bin_dir=BIN_DIR,
+                 **options)
+    result = launch(tmp_path, "attention", operands(case), simulator,
+                    options=["--schedule=random", "--seed=7"])
+    check_against_expected(case, *result)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_guards(case, tmp_path):
     """0xFF is a NaN as f32, bf16, an E4M3 code and a scale."""
     tool("lpfa-compile")
     simulator = tool("lpfa-sim")
-    if not has_simulator():
-        pytest.skip("this lpfa-run has no simulator")
     out = tmp_path / "out"
     lpfa.compile(module(case), out, emit=["ptx", "plan"], bin_dir=BIN_DIR)
     zeros = launch(out, "attention", operands(case), simulator)
