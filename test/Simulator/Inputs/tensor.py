@@ -5,7 +5,7 @@ import unittest
 import ml_dtypes
 import numpy as np
 
-from sim import Out, TensorMap, fails, run, run_all
+from sim import HEADER, Out, TensorMap, fails, run, run_all
 
 rng = np.random.default_rng(3)
 
@@ -168,6 +168,21 @@ class Multiply(unittest.TestCase):
         exact = run(ptx, arguments, block=128, shared=1 << 15,
                     options=["--mma=exact"])[0]
         np.testing.assert_allclose(exact, expected, rtol=1e-6, atol=1e-7 * scale)
+
+    def test_load_with_reduction(self):
+        arguments, _ = mx_arguments()
+        ptx = mma_kernel("mxf8f6f4", IDESC_MX, scaled=True)
+        full = run(ptx, arguments, block=128, shared=1 << 15)[0]
+        one = mma_kernel("mxf8f6f4", IDESC_MX, scaled=True,
+                         store="st.global.b32 [%p], %sfd;")
+        one = one.replace("tcgen05.ld.sync.aligned.32x32b.x64.b32",
+                          "tcgen05.ld.red.sync.aligned.32x32b.x64.max.abs.f32")
+        one = one.replace("}, [%l]", "}, %sfd, [%l]")
+        new = HEADER.replace("sm_100a", "sm_103a") + one
+        got = run_all(new, arguments, block=128, shared=1 << 15)[0]
+        np.testing.assert_array_equal(got[:, 0], abs(full).max(1))
+        fails(self, "'tcgen05.ld.red' does not exist on sm_100a", one, arguments,
+              block=128, shared=1 << 15)
 
     def fails(self, pattern, options=(), **more):
         arguments, _ = mx_arguments()
