@@ -17,7 +17,8 @@ void lpfa::registerPipelines() {
       buildReferencePipeline);
   mlir::PassPipelineRegistration<ThreadsToNVVMOptions>(
       "lpfa-threads-to-nvvm",
-      "Lower the gpu modules of the threads stage to the llvm and nvvm dialects "
+      "Lower the gpu modules of the threads stage to the llvm and nvvm "
+      "dialects "
       "for a chip",
       buildThreadsToNVVMPipeline);
   mlir::PassPipelineRegistration<ToThreadsOptions>(

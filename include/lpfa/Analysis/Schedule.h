@@ -138,8 +138,8 @@ private:
       releases;
 };
 
-/// The executions that stand for all: long work tiles that go around every ring,
-/// and short ones in several orders.
+/// The executions that stand for all: long work tiles that go around every
+/// ring, and short ones in several orders.
 mlir::FailureOr<std::vector<Trace>> runTraces(KernelOp kernel);
 
 /// Finds what a kernel's memory needs.

@@ -36,9 +36,8 @@ Value lpfa::buildTensorMemoryLoad(OpBuilder &builder, Location loc,
       constraints += "=&r,";
     }
     text += "\n\tadd.s32 column, $" + std::to_string(size) + ", " +
-            std::to_string(first) +
-            ";\n\ttcgen05.ld.sync.aligned.32x32b.x" + std::to_string(count) +
-            ".b32 {" + registers + "}, [column];";
+            std::to_string(first) + ";\n\ttcgen05.ld.sync.aligned.32x32b.x" +
+            std::to_string(count) + ".b32 {" + registers + "}, [column];";
   }
   text += "\n\ttcgen05.wait::ld.sync.aligned;\n\t}";
   constraints += "r,~{memory}";

@@ -7,7 +7,7 @@ gpu.module @kernels {
 // CHECK-SAME: (%arg0: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant},
 // CHECK-SAME: %arg1: !llvm.ptr<1> {lpfa.parameter = #lpfa.parameter<pointer, operand = 1>})
 // CHECK-SAME: lpfa.dynamic_shared_bytes = 1024 : i64
-// CHECK-SAME: nvvm.kernel, nvvm.reqntid = array<i32: 384, 1, 1>
+// CHECK-SAME: nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 384, 1, 1>
 gpu.func @function(%map: !llvm.ptr {lpfa.tensor_map},
     %x: !llvm.ptr<1> {lpfa.parameter = #lpfa.parameter<pointer, operand = 1>})
     kernel attributes {known_block_size = array<i32: 384, 1, 1>,

@@ -14,8 +14,11 @@
 // CHECK: %[[REST:.*]] = arith.divui %[[WORK]], %[[TILES]]
 // CHECK: %[[H:.*]] = arith.remui %[[REST]], %[[HEADS:.*]] : index
 // CHECK: %[[B:.*]] = arith.divui %[[REST]], %[[HEADS]]
-// CHECK: arith.muli %[[B]], %{{.*}}
-// CHECK: arith.muli %[[H]], %{{.*}}
+// Addresses are computed in 64 bits.
+// CHECK: %[[B64:.*]] = arith.index_cast %[[B]] : index to i64
+// CHECK: arith.muli %[[B64]], %{{.*}} : i64
+// CHECK: %[[H64:.*]] = arith.index_cast %[[H]] : index to i64
+// CHECK: arith.muli %[[H64]], %{{.*}} : i64
 lpfa.kernel @work stage(tile) (%out: !out) {
   %batch = lpfa.dim %out, 0 : !out
   %heads = lpfa.dim %out, 1 : !out

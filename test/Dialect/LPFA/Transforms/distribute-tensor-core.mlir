@@ -28,8 +28,8 @@ lpfa.kernel @load stage(synchronized) threads(128) shared_bytes(50688) (%K: !ope
     // CHECK: %[[B0:.*]] = arith.index_cast %[[B]] : index to i32
     // CHECK: lpfa.bulk_tensor.load %[[MAP]][%{{.*}}, %[[NB]], %[[B1]], %[[B0]]] to %{{.*}} barrier
     lpfa.load_async %K[%b, %b, %n, %c0] -> %k signals(%full use %u) : !operand, !lpfa.buffer<128x128xf8E4M3FN, shared>
-    // CHECK: %[[STRIDE:.*]] = arith.index_cast %[[S0]] : i64 to index
-    // CHECK: arith.muli %[[B]], %[[STRIDE]]
+    // CHECK: %[[B64:.*]] = arith.index_cast %[[B]] : index to i64
+    // CHECK: arith.muli %[[B64]], %[[S0]] : i64
     // CHECK: %[[SOURCE:.*]] = llvm.getelementptr %[[ATOMS]]
     // CHECK: %[[ATOM:.*]] = arith.constant 512 : i32
     // CHECK: lpfa.bulk.load %[[SOURCE]] to %{{.*}}, %[[ATOM]] barrier

@@ -188,9 +188,8 @@ Value KernelDistribution::getSize(Value view, int64_t dimension) {
 }
 
 Value KernelDistribution::getStride(Value view, int64_t dimension) {
-  return getParameter(
-      ParameterAttr::get(b.getContext(), ParameterKind::Stride,
-                         getOperandNumber(view), dimension));
+  return getParameter(ParameterAttr::get(b.getContext(), ParameterKind::Stride,
+                                         getOperandNumber(view), dimension));
 }
 
 //===----------------------------------------------------------------------===//

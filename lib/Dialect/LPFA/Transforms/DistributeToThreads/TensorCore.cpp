@@ -184,9 +184,8 @@ LogicalResult KernelDistribution::lower(LoadAsyncOp op) {
              << view.getType() << ", whose last dimensions are no atom";
     Value element = arith::ConstantIntOp::create(b, 0, 64);
     for (size_t i = 0; i + 3 < shape.size(); ++i)
-      element =
-          b.add(element, b.mul(b.toI64(values.lookup(op.getIndices()[i])),
-                               getStride(view, i)));
+      element = b.add(element, b.mul(b.toI64(values.lookup(op.getIndices()[i])),
+                                     getStride(view, i)));
     Value source = b.offset(getPointer(view), element);
     BulkLoadOp::create(b, source, destination,
                        b.i32(TargetModel::scaleAtomBytes), barrier);
