@@ -71,7 +71,8 @@ public:
 
 private:
   void blank() {
-    while (position < text.size() && std::isspace((unsigned char)text[position]))
+    while (position < text.size() &&
+           std::isspace((unsigned char)text[position]))
       ++position;
   }
   char peek() {
@@ -241,8 +242,8 @@ bool lpfa::readNpy(const std::string &path, NpyArray &array,
     return fail(std::strerror(errno));
   long end = std::ftell(file.get());
   if (end - start < bytes)
-    return fail("truncated: " + std::to_string(end - start) + " bytes of data, " +
-                std::to_string(bytes) + " expected");
+    return fail("truncated: " + std::to_string(end - start) +
+                " bytes of data, " + std::to_string(bytes) + " expected");
   if (end - start > bytes)
     return fail("trailing data: " + std::to_string(end - start) +
                 " bytes of data, " + std::to_string(bytes) + " expected");

@@ -87,8 +87,8 @@ struct MadWide {
 };
 struct SumOfAbsoluteDifference {
   template <typename T> static T apply(T a, T b, T c) {
-    return Add::apply<T>(
-        c, a < b ? Subtract::apply<T>(b, a) : Subtract::apply<T>(a, b));
+    return Add::apply<T>(c, a < b ? Subtract::apply<T>(b, a)
+                                  : Subtract::apply<T>(a, b));
   }
 };
 /// Division by zero gives all ones (PTX ISA 9.7.1.8: unspecified, machine
@@ -185,8 +185,8 @@ struct BitReverse {
 };
 /// PTX ISA 9.7.1.19. The sign fills if the field is signed.
 struct BitFieldExtract {
-  template <typename T> static T apply(T a, uint32_t position,
-                                       uint32_t length) {
+  template <typename T>
+  static T apply(T a, uint32_t position, uint32_t length) {
     constexpr unsigned width = 8 * sizeof(T);
     position &= 0xFF;
     length &= 0xFF;
@@ -210,8 +210,8 @@ struct BitFieldExtract {
 };
 struct FindMostSignificant {
   template <typename D, typename A> static D apply(A a) {
-    Unsigned<A> u = std::is_signed_v<A> && a < 0 ? ~Unsigned<A>(a)
-                                                 : Unsigned<A>(a);
+    Unsigned<A> u =
+        std::is_signed_v<A> && a < 0 ? ~Unsigned<A>(a) : Unsigned<A>(a);
     return u ? 8 * sizeof(A) - 1 - llvm::countl_zero(u) : ~0u;
   }
 };
@@ -319,8 +319,24 @@ Status predicateLogic(Warp &w, const Instruction &i, LaneMask mask) {
 }
 
 enum Comparison : uint8_t {
-  Eq, Ne, Lt, Le, Gt, Ge, Lo, Ls, Hi, Hs, // ordered as in the manual
-  Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  Lo,
+  Ls,
+  Hi,
+  Hs, // ordered as in the manual
+  Equ,
+  Neu,
+  Ltu,
+  Leu,
+  Gtu,
+  Geu,
+  Num,
+  Nan
 };
 
 std::optional<Comparison> parseComparison(StringRef name) {
@@ -436,9 +452,9 @@ LaneMask compareOperands(Warp &w, const Instruction &i, Comparison c,
       return compareLanes<uint32_t>(c, w.words(a), w.words(b), [](uint32_t v) {
         return flush(llvm::bit_cast<float>(v));
       });
-    return compareLanes<uint32_t>(
-        c, w.words(a), w.words(b),
-        [](uint32_t v) { return llvm::bit_cast<float>(v); });
+    return compareLanes<uint32_t>(c, w.words(a), w.words(b), [](uint32_t v) {
+      return llvm::bit_cast<float>(v);
+    });
   case Type::F64:
     return compareLanes<uint64_t>(
         c, w.doubleWords(a), w.doubleWords(b),
@@ -463,8 +479,7 @@ Status setPredicate(Warp &w, const Instruction &i, LaneMask mask) {
   Comparison c = Comparison(i.selector & 0xFF);
   LaneMask first = compareOperands(w, i, c, i[2], i[3], 0);
   bool isPacked = i.sourceType == Type::F16x2 || i.sourceType == Type::BF16x2;
-  LaneMask second =
-      isPacked ? compareOperands(w, i, c, i[2], i[3], 1) : ~first;
+  LaneMask second = isPacked ? compareOperands(w, i, c, i[2], i[3], 1) : ~first;
   if (i[4]) {
     LaneMask p = w.predicate(i[4]);
     auto combine = [&](LaneMask v) {
@@ -500,13 +515,12 @@ Status setValue(Warp &w, const Instruction &i, LaneMask mask) {
     result = combine(result);
     high = combine(high);
   }
-  uint32_t one = i.type == Type::F32                            ? 0x3F800000
-                 : i.type == Type::F16 || i.type == Type::F16x2 ? 0x3C00
-                 : i.type == Type::BF16 || i.type == Type::BF16x2
-                     ? 0x3F80
-                 : isPacked                    ? 0xFFFF
-                 : bytesOf(i.type) == 2        ? 0xFFFF
-                                               : ~0u;
+  uint32_t one = i.type == Type::F32                              ? 0x3F800000
+                 : i.type == Type::F16 || i.type == Type::F16x2   ? 0x3C00
+                 : i.type == Type::BF16 || i.type == Type::BF16x2 ? 0x3F80
+                 : isPacked                                       ? 0xFFFF
+                 : bytesOf(i.type) == 2                           ? 0xFFFF
+                                                                  : ~0u;
   forLanes<uint32_t>(w.words(i[0]), mask, [=](unsigned l) {
     return ((result >> l) & 1 ? one : 0) | ((high >> l) & 1 ? one << 16 : 0);
   });
@@ -529,8 +543,8 @@ Status selectBySign(Warp &w, const Instruction &i, LaneMask mask) {
   const uint32_t *c = w.words(i[3]);
   bool isFloat = i.sourceType == Type::F32;
   forLanes<T>(slots<T>(w, i[0]), mask, [=](unsigned l) {
-    bool first = isFloat ? llvm::bit_cast<float>(c[l]) >= 0
-                         : int32_t(c[l]) >= 0;
+    bool first =
+        isFloat ? llvm::bit_cast<float>(c[l]) >= 0 : int32_t(c[l]) >= 0;
     return T(first ? a[l] : b[l]);
   });
   return Status::Next;
@@ -625,8 +639,8 @@ static bool decodeCarry(Decoder &d, bool isSubtract) {
   d.finish();
   d.needOperands(3);
   d.inst.type = type;
-  d.inst.flags = (in ? CarryIn : 0) | (out ? CarryOut : 0) |
-                 (isSubtract ? IsSubtract : 0);
+  d.inst.flags =
+      (in ? CarryIn : 0) | (out ? CarryOut : 0) | (isSubtract ? IsSubtract : 0);
   d.destination(0, type);
   d.inst.operands.push_back(conditionCode(d));
   ++d.inst.numDestinations;
@@ -650,9 +664,9 @@ static void decodeAdd(Decoder &d) {
   operands(d, type, 2);
   if (saturate && type != Type::S32)
     return d.fail("'.sat' needs type .s32");
-  d.inst.execute = saturate ? isSubtract
-                                  ? integerBinary<SubtractSaturating>(type)
-                                  : integerBinary<AddSaturating>(type)
+  d.inst.execute = saturate     ? isSubtract
+                                      ? integerBinary<SubtractSaturating>(type)
+                                      : integerBinary<AddSaturating>(type)
                    : isSubtract ? integerBinary<Subtract>(type)
                                 : integerBinary<Add>(type);
 }
@@ -691,31 +705,34 @@ static void decodeMultiply(Decoder &d) {
       d.source(3, wide);
     switch (type) {
     case Type::U16:
-      d.inst.execute = isMad ? ternary<MadWide, uint32_t, uint16_t, uint16_t, uint32_t>
-                             : binary<MultiplyWide, uint32_t, uint16_t, uint16_t>;
+      d.inst.execute =
+          isMad ? ternary<MadWide, uint32_t, uint16_t, uint16_t, uint32_t>
+                : binary<MultiplyWide, uint32_t, uint16_t, uint16_t>;
       break;
     case Type::S16:
-      d.inst.execute = isMad ? ternary<MadWide, int32_t, int16_t, int16_t, int32_t>
-                             : binary<MultiplyWide, int32_t, int16_t, int16_t>;
+      d.inst.execute =
+          isMad ? ternary<MadWide, int32_t, int16_t, int16_t, int32_t>
+                : binary<MultiplyWide, int32_t, int16_t, int16_t>;
       break;
     case Type::U32:
-      d.inst.execute = isMad ? ternary<MadWide, uint64_t, uint32_t, uint32_t, uint64_t>
-                             : binary<MultiplyWide, uint64_t, uint32_t, uint32_t>;
+      d.inst.execute =
+          isMad ? ternary<MadWide, uint64_t, uint32_t, uint32_t, uint64_t>
+                : binary<MultiplyWide, uint64_t, uint32_t, uint32_t>;
       break;
     default:
-      d.inst.execute = isMad ? ternary<MadWide, int64_t, int32_t, int32_t, int64_t>
-                             : binary<MultiplyWide, int64_t, int32_t, int32_t>;
+      d.inst.execute =
+          isMad ? ternary<MadWide, int64_t, int32_t, int32_t, int64_t>
+                : binary<MultiplyWide, int64_t, int32_t, int32_t>;
       break;
     }
     return;
   }
   bool high = d.take("hi");
   if (!high && !d.take("lo"))
-    return d.fail("integer '" + d.syntax.opcode +
-                  "' needs .lo, .hi or .wide");
+    return d.fail("integer '" + d.syntax.opcode + "' needs .lo, .hi or .wide");
   operands(d, type, isMad ? 3 : 2);
-  d.inst.execute = isMad ? high ? integerTernary<MadHigh>(type)
-                                : integerTernary<MadLow>(type)
+  d.inst.execute = isMad  ? high ? integerTernary<MadHigh>(type)
+                                 : integerTernary<MadLow>(type)
                    : high ? integerBinary<MultiplyHigh>(type)
                           : integerBinary<MultiplyLow>(type);
 }
@@ -753,16 +770,16 @@ static void decodeLogic(Decoder &d) {
   Type type = d.needType();
   operands(d, type, 2);
   d.inst.undef = undef;
-  d.inst.execute = type == Type::Pred ? predicateLogic<logic>
-                                      : integerBinary<Op>(type);
+  d.inst.execute =
+      type == Type::Pred ? predicateLogic<logic> : integerBinary<Op>(type);
 }
 
 static void decodeNot(Decoder &d) {
   Type type = d.needType();
   operands(d, type, 1);
   d.inst.undef = Undef::Bitwise;
-  d.inst.execute = type == Type::Pred ? predicateLogic<LogicNot>
-                                      : integerUnary<Not>(type);
+  d.inst.execute =
+      type == Type::Pred ? predicateLogic<LogicNot> : integerUnary<Not>(type);
 }
 
 template <typename Op, bool right> static void decodeShift(Decoder &d) {
@@ -811,11 +828,10 @@ static void decodeFunnelShift(Decoder &d) {
     return d.fail("'shf' needs .wrap or .clamp");
   operands(d, d.needType(), 3);
   using T = uint32_t;
-  d.inst.execute = left ? wrap ? ternary<FunnelShift<true, true>, T, T, T, T>
-                               : ternary<FunnelShift<true, false>, T, T, T, T>
-                        : wrap
-                            ? ternary<FunnelShift<false, true>, T, T, T, T>
-                            : ternary<FunnelShift<false, false>, T, T, T, T>;
+  d.inst.execute = left   ? wrap ? ternary<FunnelShift<true, true>, T, T, T, T>
+                                 : ternary<FunnelShift<true, false>, T, T, T, T>
+                   : wrap ? ternary<FunnelShift<false, true>, T, T, T, T>
+                          : ternary<FunnelShift<false, false>, T, T, T, T>;
 }
 
 template <typename Op> static void decodeBitCount(Decoder &d) {
@@ -832,9 +848,8 @@ template <typename Op> static void decodeBitCount(Decoder &d) {
 static void decodeBrev(Decoder &d) {
   Type type = d.needType();
   operands(d, type, 1);
-  d.inst.execute = bytesOf(type) == 8
-                       ? unary<BitReverse, uint64_t, uint64_t>
-                       : unary<BitReverse, uint32_t, uint32_t>;
+  d.inst.execute = bytesOf(type) == 8 ? unary<BitReverse, uint64_t, uint64_t>
+                                      : unary<BitReverse, uint32_t, uint32_t>;
 }
 
 static void decodeBfind(Decoder &d) {

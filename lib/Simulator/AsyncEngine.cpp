@@ -39,8 +39,7 @@ bool AsyncEngine::hasRead(uint64_t id) const {
 
 void AsyncEngine::orderInPipe(PipeOperation &operation) const {
   using Kind = PipeOperation::Kind;
-  bool documented =
-      cluster.context.options.ordering == Ordering::Documented;
+  bool documented = cluster.context.options.ordering == Ordering::Documented;
   for (const std::unique_ptr<AsyncOperation> &o : llvm::reverse(operations)) {
     if (o->engine != AsyncOperation::Engine::TensorPipe ||
         &o->issuer != &operation.issuer)
@@ -73,8 +72,7 @@ void AsyncEngine::orderInPipe(PipeOperation &operation) const {
 }
 
 bool AsyncEngine::isReady(const AsyncOperation &operation) const {
-  return llvm::all_of(operation.after,
-                      [&](uint64_t id) { return isDone(id); });
+  return llvm::all_of(operation.after, [&](uint64_t id) { return isDone(id); });
 }
 
 /// Does the next step; the operation is gone after its last one.
@@ -125,7 +123,8 @@ bool AsyncEngine::finish(uint64_t id, unsigned steps) {
   for (uint64_t earlier : after)
     if (!finish(earlier))
       return false;
-  auto it = llvm::find_if(operations, [&](const auto &o) { return o->id == id; });
+  auto it =
+      llvm::find_if(operations, [&](const auto &o) { return o->id == id; });
   for (unsigned step = (*it)->step; step < steps; ++step)
     if (!doStep(it))
       return false;

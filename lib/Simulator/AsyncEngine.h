@@ -64,7 +64,6 @@ public:
   History history;
   uint16_t readComponent = 0, writeComponent = 0;
   uint32_t epoch = 0;
-
 };
 
 /// An operation of the tensor pipe, which orders by kind.

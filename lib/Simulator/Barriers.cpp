@@ -44,11 +44,10 @@ Status bar(Warp &w, const Instruction &i, LaneMask mask) {
           w.setLane(i[0], l, b.resultPopulation);
       }
     else if (i.selector > BarPopc)
-      w.setPredicate(i[0],
-                     (i.selector == BarAnd ? b.resultAll : b.resultAny)
-                         ? allLanes
-                         : 0,
-                     mask);
+      w.setPredicate(
+          i[0],
+          (i.selector == BarAnd ? b.resultAll : b.resultAny) ? allLanes : 0,
+          mask);
     w.setUndefined(i[0], mask, false);
     if (w.cluster.races)
       w.cluster.races->acquire(w, b.result);
@@ -277,7 +276,13 @@ Status initOrInval(Warp &w, const Instruction &i, LaneMask mask) {
   return Status::Next;
 }
 
-enum ArriveFlags { ExpectTx = 1, Arrive = 2, NoComplete = 4, Drop = 8, Complete = 16 };
+enum ArriveFlags {
+  ExpectTx = 1,
+  Arrive = 2,
+  NoComplete = 4,
+  Drop = 8,
+  Complete = 16
+};
 
 /// mbarrier.arrive, expect_tx and complete_tx: state, [a], count, bytes.
 Status arrive(Warp &w, const Instruction &i, LaneMask mask) {
@@ -353,8 +358,8 @@ Status waitForPhase(Warp &w, const Instruction &i, LaneMask mask) {
     wait.value = w.lane(i[2], l);
     wait.phase = b->phase;
     if (wait.byParity && wait.value > 1)
-      return w.fault("barrier", "parity " + Twine(wait.value) +
-                                    " is neither 0 nor 1");
+      return w.fault("barrier",
+                     "parity " + Twine(wait.value) + " is neither 0 nor 1");
     if (!wait.byParity && b->phase < wait.value)
       return w.fault("barrier", "the state token is not of this mbarrier");
     if (w.cluster.waitIsOver(wait, w))
@@ -367,13 +372,12 @@ Status waitForPhase(Warp &w, const Instruction &i, LaneMask mask) {
   if (pending.kind != Wait::Kind::None && waited.kind == Wait::Kind::MBarrier &&
       waited.object == pending.object && waited.value == pending.value &&
       pending.phase >= waited.phase + 2 && w.context.options.checks.barriers)
-    return w.fault("barrier",
-                   "the wait for parity " + Twine(pending.value) +
-                       " of the mbarrier at 0x" +
-                       Twine::utohexstr(pending.object) +
-                       " missed a phase: it was in phase " +
-                       Twine(waited.phase) + " when the wait began and is in " +
-                       Twine(pending.phase));
+    return w.fault(
+        "barrier",
+        "the wait for parity " + Twine(pending.value) +
+            " of the mbarrier at 0x" + Twine::utohexstr(pending.object) +
+            " missed a phase: it was in phase " + Twine(waited.phase) +
+            " when the wait began and is in " + Twine(pending.phase));
   if (pending.kind != Wait::Kind::None) {
     // A poll waits for something to happen before it fails, so that a loop
     // around it costs nothing. try_wait may fail at any time: it does so once,
@@ -384,9 +388,9 @@ Status waitForPhase(Warp &w, const Instruction &i, LaneMask mask) {
     } else {
       bool hasFailed = waited.object == pending.object &&
                        waited.value == pending.value && waited.lanes == mask;
-      mayFail = !hasFailed ||
-                (w.context.options.schedule == Schedule::Random &&
-                 waited.kind == Wait::Kind::None && w.cluster.random() % 8 == 0);
+      mayFail = !hasFailed || (w.context.options.schedule == Schedule::Random &&
+                               waited.kind == Wait::Kind::None &&
+                               w.cluster.random() % 8 == 0);
     }
     pending.lanes = mask;
     if (!mayFail)
@@ -489,13 +493,31 @@ void decodeFence(Decoder &d) {
   bool isProxyFence = llvm::any_of(d.remaining(), [](StringRef m) {
     return m.starts_with("async") || m == "proxy::async";
   });
-  for (StringRef m :
-       {"sc", "acq_rel", "acquire", "release", "cta", "cluster", "gpu", "sys",
-        "gl", "mbarrier_init", "proxy", "alias", "async", "tensormap",
-        "async::generic", "generic::async", "sync_restrict::shared::cta",
-        "sync_restrict::shared::cluster", "proxy::async",
-        "proxy::tensormap", "tensormap::generic", "global", "shared",
-        "shared::cta", "shared::cluster"})
+  for (StringRef m : {"sc",
+                      "acq_rel",
+                      "acquire",
+                      "release",
+                      "cta",
+                      "cluster",
+                      "gpu",
+                      "sys",
+                      "gl",
+                      "mbarrier_init",
+                      "proxy",
+                      "alias",
+                      "async",
+                      "tensormap",
+                      "async::generic",
+                      "generic::async",
+                      "sync_restrict::shared::cta",
+                      "sync_restrict::shared::cluster",
+                      "proxy::async",
+                      "proxy::tensormap",
+                      "tensormap::generic",
+                      "global",
+                      "shared",
+                      "shared::cta",
+                      "shared::cluster"})
     d.take(m);
   for (StringRef m : llvm::to_vector(d.remaining()))
     if (m.starts_with("async") || m.starts_with("tensormap") ||
@@ -519,10 +541,9 @@ Status setMaxRegisters(Warp &w, const Instruction &i, LaneMask mask) {
   if (i.flags ? count < w.numRegisters : count > w.numRegisters) {
     // PTX ISA 9.7.19.5: the count must not shrink on .inc nor grow on .dec.
     if (w.context.options.checks.barriers &&
-        w.complain("registers",
-                   Twine(i.flags ? "increase" : "decrease") + " from " +
-                       Twine(w.numRegisters) + " to " + Twine(count) +
-                       " registers"))
+        w.complain("registers", Twine(i.flags ? "increase" : "decrease") +
+                                    " from " + Twine(w.numRegisters) + " to " +
+                                    Twine(count) + " registers"))
       return Status::Stop;
     return Status::Next;
   }

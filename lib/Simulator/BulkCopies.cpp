@@ -107,8 +107,8 @@ bool completeTransactions(const AsyncOperation &operation, uint64_t bytes) {
       w.cluster.races->complete(operation, b->arrived);
     std::string error;
     if (!w.cluster.expectTransactions(*b, -int64_t(bytes), error)) {
-      w.fault("barrier", "mbarrier at 0x" + Twine::utohexstr(address) + ": " +
-                             error);
+      w.fault("barrier",
+              "mbarrier at 0x" + Twine::utohexstr(address) + ": " + error);
       return false;
     }
   }
@@ -133,13 +133,11 @@ public:
         continue;
       }
       BytesRef from =
-          fromShared
-              ? issuer.locateShared(p.global, p.globalBytes, false, 1)
-              : issuer.locate(Space::Global, p.global, p.globalBytes, 0,
-                              /*isWrite=*/false, 1);
-      if (!from.data ||
-          (fromShared &&
-           !note(p.global, p.globalBytes, RaceDetector::Access::Read)))
+          fromShared ? issuer.locateShared(p.global, p.globalBytes, false, 1)
+                     : issuer.locate(Space::Global, p.global, p.globalBytes, 0,
+                                     /*isWrite=*/false, 1);
+      if (!from.data || (fromShared && !note(p.global, p.globalBytes,
+                                             RaceDetector::Access::Read)))
         return false;
       staging.append(from, p.globalBytes);
       llvm::SmallVector<uint8_t, 16> padding(p.sharedBytes - p.globalBytes, 0);
@@ -202,9 +200,10 @@ public:
 
 private:
   bool writePiece(const Piece &p, size_t offset) {
-    BytesRef to = toShared ? issuer.locateShared(p.global, p.globalBytes, true, 1)
-                           : issuer.locate(Space::Global, p.global,
-                                           p.globalBytes, 0, true, 1);
+    BytesRef to =
+        toShared
+            ? issuer.locateShared(p.global, p.globalBytes, true, 1)
+            : issuer.locate(Space::Global, p.global, p.globalBytes, 0, true, 1);
     if (!to.data)
       return false;
     const uint8_t *undefined = &staging.undefined[offset];
@@ -242,11 +241,10 @@ public:
   bool write() override {
     for (uint32_t address : results) {
       BytesRef to = issuer.locateShared(address, 16, /*isWrite=*/true, 16);
-      if (!to.data ||
-          (issuer.cluster.races &&
-           !issuer.cluster.races->shared(*this, address >> rankShift,
-                                         address & offsetMask, 16,
-                                         RaceDetector::Access::Write)))
+      if (!to.data || (issuer.cluster.races &&
+                       !issuer.cluster.races->shared(
+                           *this, address >> rankShift, address & offsetMask,
+                           16, RaceDetector::Access::Write)))
         return false;
       std::memset(to.data, 0, 16);
       std::memset(to.undefined, 0, 16);
@@ -351,8 +349,7 @@ uint64_t issue(Warp &w, std::unique_ptr<AsyncOperation> operation, bool &ok) {
       races->start(*operation, RaceDetector::AsyncCopy,
                    RaceDetector::AsyncCopy);
     else if (operation->barriers.empty())
-      races->start(*operation, RaceDetector::BulkRead,
-                   RaceDetector::BulkWrite);
+      races->start(*operation, RaceDetector::BulkRead, RaceDetector::BulkWrite);
     else
       races->startOnBarrier(*operation,
                             *w.cluster.mbarrier(operation->barriers.front()));
@@ -435,11 +432,11 @@ Status bulkCopy(Warp &w, const Instruction &i, LaneMask mask) {
     uint64_t to = w.address(i[0], l), from = w.address(i[1], l);
     uint64_t size = uint32_t(w.lane(i[2], l));
     if (size % 16 || to % 16 || from % 16)
-      return w.fault("alignment",
-                     "bulk copy of " + Twine(size) + " bytes from 0x" +
-                         Twine::utohexstr(from) + " to 0x" +
-                         Twine::utohexstr(to) +
-                         ": all must be multiples of 16");
+      return w.fault("alignment", "bulk copy of " + Twine(size) +
+                                      " bytes from 0x" +
+                                      Twine::utohexstr(from) + " to 0x" +
+                                      Twine::utohexstr(to) +
+                                      ": all must be multiples of 16");
     Piece p;
     p.globalBytes = p.sharedBytes = size;
     uint64_t id = 0;
@@ -512,8 +509,7 @@ Status waitGroup(Warp &w, const Instruction &i, LaneMask) {
   if (i.flags & 2 && w.fragment().wait.kind == Wait::Kind::None)
     commitGroup(w, i, 0);
   Wait wait;
-  wait.kind =
-      i.selector ? Wait::Kind::CopyGroups : Wait::Kind::BulkGroups;
+  wait.kind = i.selector ? Wait::Kind::CopyGroups : Wait::Kind::BulkGroups;
   wait.readOnly = i.flags & 1;
   wait.value = i.target;
   if (!w.cluster.waitIsOver(wait, w))
@@ -545,16 +541,17 @@ Status asyncCopy(Warp &w, const Instruction &i, LaneMask mask) {
     uint64_t to = w.address(i[0], l), from = w.address(i[1], l);
     if (to % size || from % size)
       return w.fault("alignment", "cp.async of " + Twine(size) +
-                                      " bytes from 0x" + Twine::utohexstr(from) +
-                                      " to 0x" + Twine::utohexstr(to) +
-                                      " is not aligned");
+                                      " bytes from 0x" +
+                                      Twine::utohexstr(from) + " to 0x" +
+                                      Twine::utohexstr(to) + " is not aligned");
     Piece p;
     p.shared = sharedAddress(to);
     p.global = from;
     uint32_t bytes = size;
     if (i.flags & ZeroFill)
-      bytes = i[2].bytes ? uint32_t(w.lane(i[2], l))
-                         : (w.predicate(i[2]) >> l) & 1 ? 0 : size;
+      bytes = i[2].bytes                     ? uint32_t(w.lane(i[2], l))
+              : (w.predicate(i[2]) >> l) & 1 ? 0
+                                             : size;
     if (bytes > size)
       return w.fault("instruction", "source size is larger than the copy");
     p.globalBytes = bytes;
@@ -627,8 +624,8 @@ Status copyMap(Warp &w, const Instruction &i, LaneMask mask) {
   if (!checkOperands(w, i, mask))
     return Status::Stop;
   unsigned l = llvm::countr_zero(mask);
-  BytesRef from = w.locateShared(sharedAddress(w.address(i[1], l)), 128, false,
-                                 128);
+  BytesRef from =
+      w.locateShared(sharedAddress(w.address(i[1], l)), 128, false, 128);
   if (!from.data)
     return Status::Stop;
   BytesRef to = w.locate(Space::Generic, w.address(i[0], l), 128, l, true, 128);
@@ -713,9 +710,9 @@ void takeDirection(Decoder &d, bool &toShared, bool &fromShared) {
 }
 
 void takeCommon(Decoder &d) {
-  for (StringRef m : {"mbarrier::complete_tx::bytes", "bulk_group", "tile",
-                      "cta_group::1", "cta_group::2", "noftz", "weak",
-                      "relaxed", "cta", "cluster", "gpu"})
+  for (StringRef m :
+       {"mbarrier::complete_tx::bytes", "bulk_group", "tile", "cta_group::1",
+        "cta_group::2", "noftz", "weak", "relaxed", "cta", "cluster", "gpu"})
     d.take(m);
 }
 
@@ -900,9 +897,9 @@ void decodeCp(Decoder &d) {
 void decodeTensormap(Decoder &d) {
   d.inst.undef = Undef::Self;
   if (d.take("cp_fenceproxy")) {
-    for (StringRef m : {"global", "shared::cta", "tensormap::generic",
-                        "proxy", "release", "acquire", "cta", "cluster", "gpu",
-                        "sys", "sync", "aligned"})
+    for (StringRef m :
+         {"global", "shared::cta", "tensormap::generic", "proxy", "release",
+          "acquire", "cta", "cluster", "gpu", "sys", "sync", "aligned"})
       d.take(m);
     d.finish();
     d.needOperands(3);
@@ -914,11 +911,12 @@ void decodeTensormap(Decoder &d) {
   if (!d.take("replace"))
     return d.fail("this form of 'tensormap' is not supported");
   d.take("tile");
-  static constexpr StringRef fields[] = {
-      "global_address", "rank",          "box_dim",
-      "global_dim",     "global_stride", "element_stride",
-      "elemtype",       "interleave_layout", "swizzle_mode",
-      "swizzle_atomicity", "fill_mode"};
+  static constexpr StringRef fields[] = {"global_address", "rank",
+                                         "box_dim",        "global_dim",
+                                         "global_stride",  "element_stride",
+                                         "elemtype",       "interleave_layout",
+                                         "swizzle_mode",   "swizzle_atomicity",
+                                         "fill_mode"};
   int field = d.takeOneOf(fields);
   if (field < 0)
     return d.fail("'tensormap.replace' without a known field");
@@ -961,9 +959,9 @@ void decodeLaunchControl(Decoder &d) {
     d.inst.execute = queryCanceled;
     return;
   }
-  static constexpr StringRef parts[] = {
-      "get_first_ctaid", "get_first_ctaid::x", "get_first_ctaid::y",
-      "get_first_ctaid::z"};
+  static constexpr StringRef parts[] = {"get_first_ctaid", "get_first_ctaid::x",
+                                        "get_first_ctaid::y",
+                                        "get_first_ctaid::z"};
   if (d.takeOneOf(parts) < 0)
     return d.fail("this form of 'clusterlaunchcontrol' is not supported");
   d.take("v4");

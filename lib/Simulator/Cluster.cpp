@@ -365,7 +365,8 @@ void Cluster::run() {
       break;
     if (advanceLazily())
       continue;
-    if (!async.empty() && (done || context.options.schedule != Schedule::Lazy)) {
+    if (!async.empty() &&
+        (done || context.options.schedule != Schedule::Lazy)) {
       async.finish(async.oldest());
       continue;
     }

@@ -26,7 +26,13 @@ struct Cast {
   template <typename D, typename A> static D apply(A a) { return D(a); }
 };
 
-enum ConvertFlags { CFtz = 1, CSat = 2, CRelu = 4, CSatfinite = 8, ToInteger = 16 };
+enum ConvertFlags {
+  CFtz = 1,
+  CSat = 2,
+  CRelu = 4,
+  CSatfinite = 8,
+  ToInteger = 16
+};
 
 /// How a value is rounded, for cvt's many spellings.
 enum RoundingMode : uint8_t { Nearest, Zero, Down, Up, NearestAwayMode };
@@ -132,8 +138,9 @@ uint64_t integerToFloat(uint64_t bits, Type from, Type to, unsigned mode) {
   bool negative = isSigned(from) && signExtend(bits, bytesOf(from)) < 0;
   if (to == Type::F16 || to == Type::BF16) {
     // Sticky conversion to double: at most 64 bits, cut to odd.
-    uint64_t magnitude = negative ? 0 - uint64_t(signExtend(bits, bytesOf(from)))
-                                  : zeroExtend(bits, bytesOf(from));
+    uint64_t magnitude = negative
+                             ? 0 - uint64_t(signExtend(bits, bytesOf(from)))
+                             : zeroExtend(bits, bytesOf(from));
     uint64_t cut = magnitude >> 53 ? (magnitude & ~uint64_t(0x7FF)) |
                                          ((magnitude & 0x7FF) ? 0x800 : 0)
                                    : magnitude;
@@ -174,10 +181,9 @@ Status convert(Warp &w, const Instruction &i, LaneMask mask) {
       continue;
     uint64_t bits = w.lane(i[1], l), result;
     if (isInteger(from) && isInteger(to)) {
-      result = i.flags & CSat ? saturateInteger(bits, from, to)
-               : isSigned(from)
-                   ? uint64_t(signExtend(bits, bytesOf(from)))
-                   : zeroExtend(bits, bytesOf(from));
+      result = i.flags & CSat   ? saturateInteger(bits, from, to)
+               : isSigned(from) ? uint64_t(signExtend(bits, bytesOf(from)))
+                                : zeroExtend(bits, bytesOf(from));
     } else if (isInteger(from)) {
       result = integerToFloat(bits, from, to, i.selector);
     } else {

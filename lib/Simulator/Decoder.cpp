@@ -142,12 +142,12 @@ Type Decoder::needType() {
 
 Space Decoder::takeSpace() {
   static constexpr StringRef names[] = {
-      "global",      "shared",       "shared::cta",    "shared::cluster",
-      "local",       "param",        "param::entry",   "param::func",
-      "const",       "generic"};
+      "global", "shared",       "shared::cta", "shared::cluster", "local",
+      "param",  "param::entry", "param::func", "const",           "generic"};
   static constexpr Space spaces[] = {
-      Space::Global, Space::Shared, Space::Shared, Space::Shared, Space::Local,
-      Space::Param,  Space::Param,  Space::Param,  Space::Const, Space::Generic};
+      Space::Global, Space::Shared, Space::Shared, Space::Shared,
+      Space::Local,  Space::Param,  Space::Param,  Space::Param,
+      Space::Const,  Space::Generic};
   int i = takeOneOf(names);
   return i < 0 ? Space::Generic : spaces[i];
 }
@@ -243,8 +243,7 @@ static std::optional<SpecialRegister> findSpecial(StringRef name) {
   return it->second;
 }
 
-Operand Decoder::resolve(const SyntaxOperand &operand, Type type,
-                         Width width) {
+Operand Decoder::resolve(const SyntaxOperand &operand, Type type, Width width) {
   using Kind = SyntaxOperand::Kind;
   bool isAddress = width == Width::Address;
   unsigned bytes = fileBytes(type);
@@ -257,7 +256,7 @@ Operand Decoder::resolve(const SyntaxOperand &operand, Type type,
     if (wantsPredicate != (place.bytes == 0))
       fail("register '" + operand.name + "' is " +
            (wantsPredicate ? "no predicate" : "a predicate"));
-    if (isAddress ? place.bytes != 4 && place.bytes != 8
+    if (isAddress               ? place.bytes != 4 && place.bytes != 8
         : width == Width::Wider ? place.bytes < bytes
                                 : place.bytes != bytes)
       fail("register '" + operand.name + "' has the wrong width");

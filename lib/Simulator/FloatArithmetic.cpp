@@ -54,7 +54,9 @@ struct Fma {
   static float apply(float a, float b, float c) {
     return fusedMultiplyAdd(a, b, c);
   }
-  static double apply(double a, double b, double c) { return std::fma(a, b, c); }
+  static double apply(double a, double b, double c) {
+    return std::fma(a, b, c);
+  }
   static double narrow(double a, double b, double c) {
     return addToOdd(a * b, c);
   }
@@ -70,11 +72,13 @@ struct FmaRelu {
   }
 };
 
-template <typename T> using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+template <typename T>
+using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
 template <typename T> T absolute(T a) {
   using B = Bits<T>;
-  return llvm::bit_cast<T>(B(llvm::bit_cast<B>(a) & ~(B(1) << (8 * sizeof(B) - 1))));
+  return llvm::bit_cast<T>(
+      B(llvm::bit_cast<B>(a) & ~(B(1) << (8 * sizeof(B) - 1))));
 }
 
 /// One of two, -0 below +0, a NaN only if both are, or if either is and
@@ -155,20 +159,19 @@ struct HyperbolicTangent : ViaApply<HyperbolicTangent> {
 struct ExponentialBase2 : ViaApply<ExponentialBase2> {
   static double power(double x) {
     constexpr double shifter = 0x1.8p52;
-    constexpr double c[] = {
-        1,
-        6.93147180559945286e-01,
-        2.40226506959100694e-01,
-        5.55041086648215762e-02,
-        9.61812910762847688e-03,
-        1.33335581464284411e-03,
-        1.54035303933816061e-04,
-        1.52527338040598393e-05,
-        1.32154867901443093e-06,
-        1.01780860092396997e-07,
-        7.05491162080112333e-09,
-        4.44553827187081150e-10,
-        2.56784359934882051e-11};
+    constexpr double c[] = {1,
+                            6.93147180559945286e-01,
+                            2.40226506959100694e-01,
+                            5.55041086648215762e-02,
+                            9.61812910762847688e-03,
+                            1.33335581464284411e-03,
+                            1.54035303933816061e-04,
+                            1.52527338040598393e-05,
+                            1.32154867901443093e-06,
+                            1.01780860092396997e-07,
+                            7.05491162080112333e-09,
+                            4.44553827187081150e-10,
+                            2.56784359934882051e-11};
     double limited = x < -300 ? -300 : x > 300 ? 300 : x;
     double shifted = limited + shifter;
     double r = limited - (shifted - shifter);
@@ -436,8 +439,8 @@ void floatOperands(Decoder &d, Type type, unsigned n) {
 
 std::optional<Type> peekFloat(Decoder &d) {
   for (StringRef m : d.remaining())
-    if (m == "f32" || m == "f64" || m == "f16" || m == "bf16" ||
-        m == "f16x2" || m == "bf16x2" || m == "f32x2")
+    if (m == "f32" || m == "f64" || m == "f16" || m == "bf16" || m == "f16x2" ||
+        m == "bf16x2" || m == "f32x2")
       return d.takeType();
   return std::nullopt;
 }
@@ -455,16 +458,17 @@ template <bool isMax> void decodeExtremum(Decoder &d, Type type) {
   if (xorSign) {
     if (n == 3 || !abs)
       return d.fail("'.xorsign' needs .abs and two sources");
-    return propagate ? choose<XorSign<Loud>, 2>(d) : choose<XorSign<Quiet>, 2>(d);
+    return propagate ? choose<XorSign<Loud>, 2>(d)
+                     : choose<XorSign<Quiet>, 2>(d);
   }
   if (n == 3)
-    abs ? propagate ? choose<OfMagnitudes<Loud>, 3>(d)
-                    : choose<OfMagnitudes<Quiet>, 3>(d)
+    abs         ? propagate ? choose<OfMagnitudes<Loud>, 3>(d)
+                            : choose<OfMagnitudes<Quiet>, 3>(d)
     : propagate ? choose<Loud, 3>(d)
                 : choose<Quiet, 3>(d);
   else
-    abs ? propagate ? choose<OfMagnitudes<Loud>, 2>(d)
-                    : choose<OfMagnitudes<Quiet>, 2>(d)
+    abs         ? propagate ? choose<OfMagnitudes<Loud>, 2>(d)
+                            : choose<OfMagnitudes<Quiet>, 2>(d)
     : propagate ? choose<Loud, 2>(d)
                 : choose<Quiet, 2>(d);
 }
@@ -495,8 +499,8 @@ void decodeCopysign(Decoder &d) {
 }
 
 void decodeTestp(Decoder &d) {
-  static constexpr StringRef names[] = {"finite", "infinite",  "number",
-                                        "notanumber", "normal", "subnormal"};
+  static constexpr StringRef names[] = {"finite",     "infinite", "number",
+                                        "notanumber", "normal",   "subnormal"};
   int test = d.takeOneOf(names);
   Type type = d.needType();
   d.finish();
@@ -527,8 +531,7 @@ bool lpfa::sim::decodeFloat(Decoder &d) {
     d.finish();
     d.inst.flags |= Raw;
     if (isNarrow(*type))
-      d.inst.execute =
-          opcode == "neg" ? narrowSign<true> : narrowSign<false>;
+      d.inst.execute = opcode == "neg" ? narrowSign<true> : narrowSign<false>;
     else
       opcode == "neg" ? choose<FNeg, 1>(d) : choose<FAbs, 1>(d);
     return true;

@@ -326,7 +326,9 @@ private:
   Status checkedStep(const Instruction &i, LaneMask mask, LaneMask undefined);
 
   struct FreeDeleter {
-    void operator()(uint8_t *p) const { ::operator delete[](p, std::align_val_t(64)); }
+    void operator()(uint8_t *p) const {
+      ::operator delete[](p, std::align_val_t(64));
+    }
   };
   std::unique_ptr<uint8_t[], FreeDeleter> values;
   std::vector<LaneMask> undefinedSummary;

@@ -49,8 +49,8 @@ Status loadMatrix(Warp &w, const Instruction &i, LaneMask mask) {
   for (unsigned m = 0; m != n; ++m) {
     BytesRef rows[8];
     for (unsigned r = 0; r != 8; ++r) {
-      rows[r] = w.locate(Space::Shared,
-                         w.address(i[n], 8 * m + r) & windowMask, 16, 8 * m + r,
+      rows[r] = w.locate(Space::Shared, w.address(i[n], 8 * m + r) & windowMask,
+                         16, 8 * m + r,
                          /*isWrite=*/false, 16);
       if (!rows[r].data ||
           !w.noteShared(w.address(i[n], 8 * m + r), 16, /*isWrite=*/false))
@@ -91,8 +91,8 @@ Status storeMatrix(Warp &w, const Instruction &i, LaneMask mask) {
   for (unsigned m = 0; m != n; ++m) {
     BytesRef rows[8];
     for (unsigned r = 0; r != 8; ++r) {
-      rows[r] = w.locate(Space::Shared,
-                         w.address(i[0], 8 * m + r) & windowMask, 16, 8 * m + r,
+      rows[r] = w.locate(Space::Shared, w.address(i[0], 8 * m + r) & windowMask,
+                         16, 8 * m + r,
                          /*isWrite=*/true, 16);
       if (!rows[r].data ||
           !w.noteShared(w.address(i[0], 8 * m + r), 16, /*isWrite=*/true))

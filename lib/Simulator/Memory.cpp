@@ -29,11 +29,12 @@ using llvm::Twine;
 static bool takeMemoryModifiers(Decoder &d) {
   for (StringRef name :
        {"weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio",
-        "cta", "cluster", "gpu", "sys", "ca", "cg", "cs", "lu", "cv", "wb",
-        "wt", "nc", "unified"})
+        "cta",  "cluster", "gpu",     "sys",     "ca",      "cg",       "cs",
+        "lu",   "cv",      "wb",      "wt",      "nc",      "unified"})
     d.take(name);
   for (StringRef m : llvm::to_vector(d.remaining()))
-    if (m.starts_with("L1::") || (m.starts_with("L2::") && m != "L2::cache_hint"))
+    if (m.starts_with("L1::") ||
+        (m.starts_with("L2::") && m != "L2::cache_hint"))
       d.take(m);
   return d.take("L2::cache_hint");
 }
@@ -67,8 +68,8 @@ private:
 };
 
 bool isShared(Space space, uint64_t address) {
-  return space == Space::Shared || (space == Space::Generic &&
-                                    address >> 32 == sharedWindow >> 32);
+  return space == Space::Shared ||
+         (space == Space::Generic && address >> 32 == sharedWindow >> 32);
 }
 
 //===----------------------------------------------------------------------===//
@@ -158,8 +159,8 @@ Status store(Warp &w, const Instruction &i, LaneMask mask) {
     if (!((mask >> l) & 1))
       continue;
     uint64_t address = w.address(i[0], l);
-    BytesRef at = w.locate(i.space, address, n * size, l, /*isWrite=*/true,
-                           n * size);
+    BytesRef at =
+        w.locate(i.space, address, n * size, l, /*isWrite=*/true, n * size);
     if (!at.data)
       return Status::Stop;
     uint8_t bytes[64];
@@ -300,8 +301,8 @@ uint64_t atomicResult(unsigned op, Type type, uint64_t old, uint64_t b,
     return llvm::bit_cast<uint32_t>(canonicalNaN(atomicFloat(op, x, y)));
   }
   case Type::F64:
-    return llvm::bit_cast<uint64_t>(atomicFloat(
-        op, llvm::bit_cast<double>(old), llvm::bit_cast<double>(b)));
+    return llvm::bit_cast<uint64_t>(atomicFloat(op, llvm::bit_cast<double>(old),
+                                                llvm::bit_cast<double>(b)));
   case Type::F16:
     return halves(ElementFormat::F16, 1);
   case Type::F16x2:

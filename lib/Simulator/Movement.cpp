@@ -147,14 +147,14 @@ void decodeMove(Decoder &d) {
     if (packs) {
       d.destination(0, type);
       d.sourceVector(1, element);
-      d.inst.execute = type == Type::B128 && n == 2 ? packTwoDoubleWords
+      d.inst.execute = type == Type::B128 && n == 2   ? packTwoDoubleWords
                        : bytesOf(type) == 8 && n == 2 ? packTwoWords
                        : bytesOf(type) <= 8           ? pack
                                                       : nullptr;
     } else {
       d.destinationVector(0, element);
       d.source(1, type);
-      d.inst.execute = type == Type::B128 && n == 2 ? unpackTwoDoubleWords
+      d.inst.execute = type == Type::B128 && n == 2   ? unpackTwoDoubleWords
                        : bytesOf(type) == 8 && n == 2 ? unpackTwoWords
                        : bytesOf(type) <= 8           ? unpack
                                                       : nullptr;
@@ -163,10 +163,10 @@ void decodeMove(Decoder &d) {
   }
   d.destination(0, type);
   d.source(1, type);
-  d.inst.execute = type == Type::Pred       ? movePredicate
-                   : bytesOf(type) == 16    ? moveWide
-                   : bytesOf(type) == 8     ? move<uint64_t>
-                                            : move<uint32_t>;
+  d.inst.execute = type == Type::Pred    ? movePredicate
+                   : bytesOf(type) == 16 ? moveWide
+                   : bytesOf(type) == 8  ? move<uint64_t>
+                                         : move<uint32_t>;
 }
 
 //===----------------------------------------------------------------------===//
@@ -252,8 +252,7 @@ Status mapAddress(Warp &w, const Instruction &i, LaneMask mask) {
       return w.fault("bounds", "'mapa' to CTA " + llvm::Twine(rank) +
                                    " of a cluster of " +
                                    llvm::Twine(w.cluster.ctas.size()));
-    w.setLane(i[0], l,
-              (a & ~(windowMask & ~offsets)) | rank << rankShift);
+    w.setLane(i[0], l, (a & ~(windowMask & ~offsets)) | rank << rankShift);
   }
   return Status::Next;
 }

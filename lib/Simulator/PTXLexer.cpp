@@ -32,13 +32,14 @@ bool Lexer::skipBlank(Token &token) {
       ++position;
     } else if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v') {
       ++position;
-    } else if (c == '#' || (c == '/' && end - position > 1 &&
-                            position[1] == '/')) {
+    } else if (c == '#' ||
+               (c == '/' && end - position > 1 && position[1] == '/')) {
       while (position != end && *position != '\n')
         ++position;
     } else if (c == '/' && end - position > 1 && position[1] == '*') {
       position += 2;
-      while (end - position > 1 && !(position[0] == '*' && position[1] == '/')) {
+      while (end - position > 1 &&
+             !(position[0] == '*' && position[1] == '/')) {
         if (*position == '\n')
           ++line;
         ++position;

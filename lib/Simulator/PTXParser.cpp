@@ -44,8 +44,8 @@ int SyntaxFunction::findLabel(unsigned scope, StringRef label) const {
   return -1;
 }
 
-const std::vector<StringRef> *
-SyntaxFunction::findTable(unsigned scope, StringRef label) const {
+const std::vector<StringRef> *SyntaxFunction::findTable(unsigned scope,
+                                                        StringRef label) const {
   for (int s = scope; s >= 0; s = scopes[s].parent) {
     auto it = scopes[s].tables.find(label);
     if (it != scopes[s].tables.end())
@@ -64,8 +64,7 @@ constexpr unsigned maxOperandDepth = 16;
 
 class Parser {
 public:
-  Parser(SyntaxModule &module)
-      : module(module), lexer(*module.text) {
+  Parser(SyntaxModule &module) : module(module), lexer(*module.text) {
     token = lexer.next();
     following = lexer.next();
   }
@@ -229,7 +228,8 @@ Error Parser::run() {
       } else if (token.is(Token::Kind::Dot) &&
                  (token.text == "global" || token.text == "const" ||
                   token.text == "shared" || token.text == "shared::cta")) {
-        StringRef space = token.text.take_while([](char c) { return c != ':'; });
+        StringRef space =
+            token.text.take_while([](char c) { return c != ':'; });
         advance();
         if (Error e = parseVariable(space, isExtern, false, module.variables,
                                     [](StringRef n) { return n.str(); }))
@@ -250,10 +250,9 @@ Error Parser::run() {
 
 /// Parses what follows the state space: alignment, type, and one or more names
 /// with sizes and initializers.
-Error Parser::parseVariable(
-    StringRef space, bool isExtern, bool isParameter,
-    std::vector<SyntaxVariable> &into,
-    llvm::function_ref<std::string(StringRef)> rename) {
+Error Parser::parseVariable(StringRef space, bool isExtern, bool isParameter,
+                            std::vector<SyntaxVariable> &into,
+                            llvm::function_ref<std::string(StringRef)> rename) {
   SyntaxVariable variable;
   variable.space = space;
   variable.isExtern = isExtern;
@@ -435,11 +434,10 @@ Error Parser::parseDirectives() {
     StringRef name = token.text;
     if (name == "reqntid" || name == "maxntid" || name == "reqnctapercluster") {
       advance();
-      if (Error e = parseDimensions(name == "reqntid"
-                                        ? function->requiredThreads
-                                    : name == "maxntid"
-                                        ? function->maxThreads
-                                        : function->requiredCluster))
+      if (Error e =
+              parseDimensions(name == "reqntid"   ? function->requiredThreads
+                              : name == "maxntid" ? function->maxThreads
+                                                  : function->requiredCluster))
         return e;
     } else if (name == "maxnreg" || name == "minnctapersm" ||
                name == "maxnctapersm" || name == "maxclusterrank") {
@@ -571,8 +569,8 @@ Error Parser::parseStatement(unsigned depth) {
       function->scopes[scopeId].variables[name] = unique;
       return unique;
     };
-    if (Error e = parseVariable(space, false, false, function->variables,
-                                rename))
+    if (Error e =
+            parseVariable(space, false, false, function->variables, rename))
       return e;
     return need(';');
   }
@@ -679,8 +677,7 @@ Error Parser::resolveName(StringRef name, SyntaxOperand &operand) {
     if (token.is(Token::Kind::Dot) && !token.spaced &&
         (token.text == "x" || token.text == "y" || token.text == "z" ||
          token.text == "w")) {
-      operand.name =
-          StringRef(name.data(), token.text.end() - name.data());
+      operand.name = StringRef(name.data(), token.text.end() - name.data());
       advance();
     }
     return Error::success();
@@ -856,8 +853,8 @@ Error Parser::parseInstruction() {
   return Error::success();
 }
 
-Expected<std::unique_ptr<SyntaxModule>>
-lpfa::sim::ptx::parse(StringRef text, StringRef name) {
+Expected<std::unique_ptr<SyntaxModule>> lpfa::sim::ptx::parse(StringRef text,
+                                                              StringRef name) {
   auto module = std::make_unique<SyntaxModule>();
   module->name = name.str();
   module->text = std::make_unique<std::string>(text);

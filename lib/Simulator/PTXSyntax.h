@@ -32,16 +32,16 @@ llvm::Error errorAt(llvm::StringRef file, unsigned line,
 
 struct SyntaxOperand {
   enum class Kind {
-    Register,  ///< `index` in the function's registers; `negated` for !p, -r
-    Special,   ///< %tid.x and the like, or a lane mask register
-    Integer,   ///< `value`
-    Float,     ///< `value` holds the bits of an f32 or an f64 (`isDouble`)
-    Symbol,    ///< a variable, function or label
-    Address,   ///< [base + offset], or [a, {b, c}] as elements
-    Vector,    ///< {a, b, ...}
-    Pair,      ///< a|b
-    Group,     ///< (a, b) of a call
-    Sink       ///< _
+    Register, ///< `index` in the function's registers; `negated` for !p, -r
+    Special,  ///< %tid.x and the like, or a lane mask register
+    Integer,  ///< `value`
+    Float,    ///< `value` holds the bits of an f32 or an f64 (`isDouble`)
+    Symbol,   ///< a variable, function or label
+    Address,  ///< [base + offset], or [a, {b, c}] as elements
+    Vector,   ///< {a, b, ...}
+    Pair,     ///< a|b
+    Group,    ///< (a, b) of a call
+    Sink      ///< _
   };
   Kind kind = Kind::Sink;
   bool negated = false;

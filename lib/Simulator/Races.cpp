@@ -136,8 +136,12 @@ void RaceDetector::complete(const AsyncOperation &operation, History &into) {
 RaceDetector::Agent RaceDetector::agentOf(Warp &warp) const {
   unsigned program = component(warp, Program);
   const History &history = warps[program / numLanes];
-  return {history,      uint16_t(program), history.order[program],
-          warp.current, warp,              true,
+  return {history,
+          uint16_t(program),
+          history.order[program],
+          warp.current,
+          warp,
+          true,
           false};
 }
 
@@ -145,8 +149,12 @@ RaceDetector::Agent RaceDetector::agentOf(AsyncOperation &operation,
                                           Access access) const {
   unsigned c = access == Access::Read ? operation.readComponent
                                       : operation.writeComponent;
-  return {operation.history,      uint16_t(c),      operation.epoch,
-          &operation.instruction, operation.issuer, false,
+  return {operation.history,
+          uint16_t(c),
+          operation.epoch,
+          &operation.instruction,
+          operation.issuer,
+          false,
           false};
 }
 
@@ -168,8 +176,8 @@ bool RaceDetector::range(const Agent &agent, unsigned rank, uint32_t offset,
     uint32_t first = offset % granuleBytes;
     uint32_t count = std::min(granuleBytes - first, end - offset);
     uint16_t mask = ((1u << count) - 1) << first;
-    if (!touch(agent, sharedGranules[rank][offset / granuleBytes], mask,
-               access, false, rank, offset))
+    if (!touch(agent, sharedGranules[rank][offset / granuleBytes], mask, access,
+               false, rank, offset))
       return false;
     offset += count;
   }
@@ -190,9 +198,8 @@ bool RaceDetector::tensor(AsyncOperation &operation, const Cta &cta,
       for (unsigned half = 0; half != 2; ++half)
         if (2 * quarter + half >= firstHalf && 2 * quarter + half < endHalf)
           mask |= 1 << half;
-      if (mask &&
-          !touch(agent, tensorGranules[cta.rank][column * 4 + quarter], mask,
-                 access, true, cta.rank, column * 4 + quarter))
+      if (mask && !touch(agent, tensorGranules[cta.rank][column * 4 + quarter],
+                         mask, access, true, cta.rank, column * 4 + quarter))
         return false;
     }
   return true;
@@ -249,8 +256,8 @@ bool RaceDetector::touch(const Agent &agent, Granule &granule, uint16_t mask,
       r.mask &= ~mask;
       continue;
     }
-    Problem fence = isOwn ? Problem::Unordered
-                          : missingFence(agent, r, isWrite, isTensor);
+    Problem fence =
+        isOwn ? Problem::Unordered : missingFence(agent, r, isWrite, isTensor);
     if (fence != Problem::Unordered) {
       if (!report(agent, r, access, isTensor, rank, where, fence))
         return false;
@@ -278,9 +285,13 @@ std::string RaceDetector::nameOf(unsigned component) const {
   if (component >= numWarpComponents)
     return "copy that signals mbarrier 0x" +
            llvm::utohexstr(barrierAddresses[component - numWarpComponents]);
-  static constexpr const char *names[] = {
-      "",           "tensor pipe of ", "tcgen05.ld of ", "tcgen05.st of ",
-      "bulk copy of ", "bulk copy of ",   "cp.async of "};
+  static constexpr const char *names[] = {"",
+                                          "tensor pipe of ",
+                                          "tcgen05.ld of ",
+                                          "tcgen05.st of ",
+                                          "bulk copy of ",
+                                          "bulk copy of ",
+                                          "cp.async of "};
   unsigned warp = component / numLanes;
   const Cta &cta = *cluster.ctas[warp / warpsPerCta];
   return names[component % numLanes] + cta.warps[warp % warpsPerCta]->name();
@@ -290,11 +301,11 @@ bool RaceDetector::report(const Agent &agent, const Record &earlier,
                           Access access, bool isTensor, unsigned rank,
                           uint32_t where, Problem problem) {
   auto verb = [](bool isWrite) { return isWrite ? "write" : "read"; };
-  std::string place =
-      isTensor ? "tensor memory column " + std::to_string(where / 4) +
-                     ", lanes " + std::to_string(where % 4 * 32) + " to " +
-                     std::to_string(where % 4 * 32 + 31)
-               : "shared memory at 0x" + llvm::utohexstr(where);
+  std::string place = isTensor ? "tensor memory column " +
+                                     std::to_string(where / 4) + ", lanes " +
+                                     std::to_string(where % 4 * 32) + " to " +
+                                     std::to_string(where % 4 * 32 + 31)
+                               : "shared memory at 0x" + llvm::utohexstr(where);
   place += " of " + cluster.ctas[rank]->name();
   Finding finding;
   bool isWrite = access == Access::Write;

@@ -155,10 +155,10 @@ private:
   unsigned component(const Warp &warp, Lane lane) const;
   Agent agentOf(Warp &warp) const;
   Agent agentOf(AsyncOperation &operation, Access access) const;
-  bool range(const Agent &agent, unsigned rank, uint32_t offset,
-             uint32_t bytes, Access access);
-  bool touch(const Agent &agent, Granule &granule, uint16_t mask,
-             Access access, bool isTensor, unsigned rank, uint32_t where);
+  bool range(const Agent &agent, unsigned rank, uint32_t offset, uint32_t bytes,
+             Access access);
+  bool touch(const Agent &agent, Granule &granule, uint16_t mask, Access access,
+             bool isTensor, unsigned rank, uint32_t where);
   enum class Problem : uint8_t { Unordered, ProxyFence, TensorFence };
   bool report(const Agent &agent, const Record &earlier, Access access,
               bool isTensor, unsigned rank, uint32_t where, Problem problem);

@@ -1,4 +1,5 @@
-//===- Simulator.cpp - Launches ---------------------------------------------===//
+//===- Simulator.cpp - Launches
+//---------------------------------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -131,12 +132,10 @@ Error lpfa::sim::parseChecks(StringRef list, Checks &checks) {
     struct {
       StringRef name;
       bool *flag;
-    } table[] = {{"races", &checks.races},
-                 {"uninitialized", &checks.uninitialized},
-                 {"bounds", &checks.bounds},
-                 {"barriers", &checks.barriers},
-                 {"tmem", &checks.tmem},
-                 {"fences", &checks.fences}};
+    } table[] = {
+        {"races", &checks.races},   {"uninitialized", &checks.uninitialized},
+        {"bounds", &checks.bounds}, {"barriers", &checks.barriers},
+        {"tmem", &checks.tmem},     {"fences", &checks.fences}};
     for (auto &entry : table)
       if (all || entry.name == name) {
         *entry.flag = value;
@@ -169,8 +168,8 @@ Error lpfa::sim::parseChecks(StringRef list, Checks &checks) {
 //===----------------------------------------------------------------------===//
 
 static Error launchError(const Launch &launch, const Twine &message) {
-  return llvm::createStringError("launch of '" + launch.entry + "': " +
-                                 message);
+  return llvm::createStringError("launch of '" + launch.entry +
+                                 "': " + message);
 }
 
 /// The bytes of the entry's parameters.
@@ -187,7 +186,8 @@ layOutParameters(const Function &function, const Launch &launch,
   for (auto [index, parameter] : llvm::enumerate(launch.parameters)) {
     const ptx::SyntaxVariable &v = declared[index];
     std::vector<uint8_t> value;
-    std::string name = ("parameter " + Twine(index) + " ('" + v.name + "')").str();
+    std::string name =
+        ("parameter " + Twine(index) + " ('" + v.name + "')").str();
     if (parameter.kind != Parameter::Kind::Bytes &&
         parameter.bufferIndex >= memory.numBuffers())
       return launchError(launch, name + " names a buffer that does not exist");
@@ -237,27 +237,26 @@ static Error checkDimensions(const Function &function, Launch &launch,
                                    " threads; the limit is 1024");
   const ptx::SyntaxFunction &syntax = *function.syntax;
   auto is = [](const uint32_t *d) { return d[0] != 0; };
-  if (is(syntax.requiredThreads) &&
-      (block.x != syntax.requiredThreads[0] ||
-       block.y != syntax.requiredThreads[1] ||
-       block.z != syntax.requiredThreads[2]))
+  if (is(syntax.requiredThreads) && (block.x != syntax.requiredThreads[0] ||
+                                     block.y != syntax.requiredThreads[1] ||
+                                     block.z != syntax.requiredThreads[2]))
     return launchError(launch, "the entry requires blocks of " +
                                    Twine(syntax.requiredThreads[0]) + "x" +
                                    Twine(syntax.requiredThreads[1]) + "x" +
                                    Twine(syntax.requiredThreads[2]) +
                                    " threads");
-  if (is(syntax.maxThreads) &&
-      block.count() > uint64_t(syntax.maxThreads[0]) * syntax.maxThreads[1] *
-                          syntax.maxThreads[2])
+  if (is(syntax.maxThreads) && block.count() > uint64_t(syntax.maxThreads[0]) *
+                                                   syntax.maxThreads[1] *
+                                                   syntax.maxThreads[2])
     return launchError(launch, "more threads than the entry's .maxntid");
   const uint32_t *required = syntax.requiredCluster;
   cluster = launch.cluster;
   if (cluster.x == 0)
     cluster = is(required) ? Dim3{required[0], required[1], required[2]}
                            : Dim3{1, 1, 1};
-  else if (is(required) && (cluster.x != required[0] ||
-                            cluster.y != required[1] ||
-                            cluster.z != required[2]))
+  else if (is(required) &&
+           (cluster.x != required[0] || cluster.y != required[1] ||
+            cluster.z != required[2]))
     return launchError(launch, "the entry requires another cluster size");
   if (!cluster.count() || cluster.count() > 16)
     return launchError(launch, "a cluster of " + Twine(cluster.count()) +
@@ -268,12 +267,11 @@ static Error checkDimensions(const Function &function, Launch &launch,
 }
 
 /// Module variables in global and constant space, as buffers after the user's.
-static Error placeModuleVariables(const Program &program,
-                                  LaunchContext &context,
-                                  std::vector<std::unique_ptr<GlobalBuffer>> &own,
-                                  std::vector<std::vector<uint8_t>> &storage) {
-  const std::vector<ptx::SyntaxVariable> &variables =
-      program.syntax->variables;
+static Error
+placeModuleVariables(const Program &program, LaunchContext &context,
+                     std::vector<std::unique_ptr<GlobalBuffer>> &own,
+                     std::vector<std::vector<uint8_t>> &storage) {
+  const std::vector<ptx::SyntaxVariable> &variables = program.syntax->variables;
   context.moduleVariables.assign(variables.size(), -1);
   for (auto [index, v] : llvm::enumerate(variables)) {
     if (v.space == "shared")
@@ -379,9 +377,9 @@ Expected<Report> lpfa::sim::simulate(const PTXModule &module,
 
   LaunchContext context{*function, launch, options, cluster};
   context.parameters = std::move(*parameters);
-  context.isHopper = StringRef(options.chip.empty() ? program.syntax->target
-                                                    : options.chip)
-                         .starts_with("sm_90");
+  context.isHopper =
+      StringRef(options.chip.empty() ? program.syntax->target : options.chip)
+          .starts_with("sm_90");
   // 227 KiB (PTX ISA and CUDA's limits of sm_90 and sm_100).
   constexpr uint32_t maxShared = 232448;
   uint64_t shared =
@@ -391,8 +389,8 @@ Expected<Report> lpfa::sim::simulate(const PTXModule &module,
                                    " bytes of shared memory; the limit is " +
                                    Twine(maxShared));
   context.sharedBytes = sharedBase + shared;
-  context.registers = launch.registers ? launch.registers
-                                       : function->syntax->maxRegisters;
+  context.registers =
+      launch.registers ? launch.registers : function->syntax->maxRegisters;
   for (const std::unique_ptr<GlobalBuffer> &b : memory.impl().buffers)
     context.buffers.push_back(b.get());
   std::vector<std::unique_ptr<GlobalBuffer>> own;
@@ -403,18 +401,17 @@ Expected<Report> lpfa::sim::simulate(const PTXModule &module,
 
   uint64_t warps = llvm::divideCeil(launch.block.count(), warpSize);
   uint64_t clusterBytes =
-      cluster.count() *
-      (2 * uint64_t(context.sharedBytes) +
-       (function->usesTensorMemory ? 128 * 512 * 5 : 0) +
-       warps * (uint64_t(function->valueBytes) * 9 / 8 +
-                uint64_t(function->localBytes) * warpSize));
+      cluster.count() * (2 * uint64_t(context.sharedBytes) +
+                         (function->usesTensorMemory ? 128 * 512 * 5 : 0) +
+                         warps * (uint64_t(function->valueBytes) * 9 / 8 +
+                                  uint64_t(function->localBytes) * warpSize));
   if (options.maxMemory && clusterBytes > options.maxMemory)
     return launchError(launch, "one cluster takes " + Twine(clusterBytes) +
                                    " bytes to simulate; the limit is " +
                                    Twine(options.maxMemory));
   uint64_t clusters = launch.grid.count() / cluster.count();
-  uint64_t threads = options.threads ? options.threads
-                                     : std::thread::hardware_concurrency();
+  uint64_t threads =
+      options.threads ? options.threads : std::thread::hardware_concurrency();
   threads = std::min<uint64_t>(std::max<uint64_t>(threads, 1), clusters);
   if (options.maxMemory)
     threads = std::min<uint64_t>(

@@ -104,8 +104,7 @@ Status alignedWarp(Warp &w, LaneMask &mask) {
 Status allocate(Warp &w, const Instruction &i, LaneMask mask) {
   if (Status s = alignedWarp(w, mask); s != Status::Next)
     return s;
-  if (!checkOperands(w, i, mask) ||
-      !checkGroup(w, i.as<TensorData>().ctaGroup))
+  if (!checkOperands(w, i, mask) || !checkGroup(w, i.as<TensorData>().ctaGroup))
     return Status::Stop;
   unsigned l = llvm::countr_zero(mask);
   unsigned columns = w.lane(i[1], l);
@@ -134,8 +133,7 @@ Status allocate(Warp &w, const Instruction &i, LaneMask mask) {
 Status deallocate(Warp &w, const Instruction &i, LaneMask mask) {
   if (Status s = alignedWarp(w, mask); s != Status::Next)
     return s;
-  if (!checkOperands(w, i, mask) ||
-      !checkGroup(w, i.as<TensorData>().ctaGroup))
+  if (!checkOperands(w, i, mask) || !checkGroup(w, i.as<TensorData>().ctaGroup))
     return Status::Stop;
   unsigned l = llvm::countr_zero(mask);
   if (llvm::Error e =
@@ -195,8 +193,8 @@ public:
   MmaOperation(Warp &issuer, const InstructionDescriptor &descriptor,
                uint32_t accumulatorAddress)
       : PipeOperation(issuer, Kind::Mma,
-                      uint64_t(accumulatorAddress) << 32 |
-                          descriptor.m << 16 | descriptor.n),
+                      uint64_t(accumulatorAddress) << 32 | descriptor.m << 16 |
+                          descriptor.n),
         descriptor(descriptor), d(accumulatorAddress) {}
 
   InstructionDescriptor descriptor;
@@ -211,7 +209,8 @@ public:
   std::bitset<TensorMemory::numLanes> disabled[2];
 
   bool read() override {
-    const OperandShape shapeA = operandShape(true), shapeB = operandShape(false);
+    const OperandShape shapeA = operandShape(true),
+                       shapeB = operandShape(false);
     denseB.resize(size_t(descriptor.n) * rowBytes(shapeB));
     for (unsigned c = 0; c != ctas.size(); ++c) {
       denseA[c].resize(shapeA.denseBytes());
@@ -302,10 +301,12 @@ private:
   }
   bool complainCell(Cta &cta, TensorCell cell, StringRef what) {
     return issuer.context.options.checks.uninitialized &&
-           issuer.complain("uninitialized",
-                           "operand " + what + " reads undefined tensor "
-                           "memory, lane " + Twine(cell.lane) + " column " +
-                               Twine(cell.column) + " of " + cta.name());
+           issuer.complain("uninitialized", "operand " + what +
+                                                " reads undefined tensor "
+                                                "memory, lane " +
+                                                Twine(cell.lane) + " column " +
+                                                Twine(cell.column) + " of " +
+                                                cta.name());
   }
   bool gather(Cta &cta, const MatrixDescriptor &matrix,
               const OperandShape &shape, llvm::MutableArrayRef<uint8_t> dense,
@@ -331,11 +332,11 @@ private:
     llvm::consumeError(std::move(e));
     if (!ok)
       return false;
-    return !bad || !issuer.complain("uninitialized",
-                                    "operand " + what +
-                                        " reads undefined shared memory at 0x" +
-                                        Twine::utohexstr(*bad) + " of " +
-                                        cta.name());
+    return !bad ||
+           !issuer.complain("uninitialized",
+                            "operand " + what +
+                                " reads undefined shared memory at 0x" +
+                                Twine::utohexstr(*bad) + " of " + cta.name());
   }
   bool readScales(Cta &cta, uint32_t address, unsigned rows, unsigned id,
                   std::vector<uint8_t> &scales, StringRef what) {
@@ -352,15 +353,14 @@ private:
       llvm::MutableArrayRef<uint8_t> into(
           scales.data() + size_t(part) * count * vectors, count * vectors);
       unsigned quarters = !split ? 0xF : part ? 0xC : 0x3;
-      if (llvm::Error e = cta.tensor->readScales(
-              address + part * (half / 32), count, id, vectors, into, fault,
-              quarters))
+      if (llvm::Error e =
+              cta.tensor->readScales(address + part * (half / 32), count, id,
+                                     vectors, into, fault, quarters))
         return fail(issuer, std::move(e));
       TensorRegion region;
       region.firstLane = split ? part * 64 : 0;
       region.numLanes = split ? 64 : 128;
-      region.firstColumn =
-          (address & 0x3FFFFFFF & 0xFFFF) + part * (half / 32);
+      region.firstColumn = (address & 0x3FFFFFFF & 0xFFFF) + part * (half / 32);
       region.numColumns = llvm::divideCeil(count, 32);
       if (!noteTensor(*this, cta, region, Access::Read))
         return false;
@@ -370,14 +370,14 @@ private:
       const Checks &checks = issuer.context.options.checks;
       if (!(isMismatch ? checks.tmem : checks.uninitialized))
         continue;
-      if (issuer.complain(
-              isMismatch ? "tmem" : "uninitialized",
-              "scale " + Twine(fault->vector) + " of row " +
-                  Twine(fault->row + part * half) + " of " + what +
-                  (isMismatch ? " differs between lane quarters, at lane "
-                              : " is undefined, at lane ") +
-                  Twine(fault->cell.lane) + " column " +
-                  Twine(fault->cell.column) + " of " + cta.name()))
+      if (issuer.complain(isMismatch ? "tmem" : "uninitialized",
+                          "scale " + Twine(fault->vector) + " of row " +
+                              Twine(fault->row + part * half) + " of " + what +
+                              (isMismatch
+                                   ? " differs between lane quarters, at lane "
+                                   : " is undefined, at lane ") +
+                              Twine(fault->cell.lane) + " column " +
+                              Twine(fault->cell.column) + " of " + cta.name()))
         return false;
     }
     return true;
@@ -402,8 +402,8 @@ Status mma(Warp &w, const Instruction &i, LaneMask mask) {
         InstructionDescriptor::decode(w.lane(i[3], l), data.mma);
     if (!descriptor)
       return w.fault("instruction", llvm::toString(descriptor.takeError()));
-    auto operation = std::make_unique<MmaOperation>(w, *descriptor,
-                                                    w.address(i[0], l));
+    auto operation =
+        std::make_unique<MmaOperation>(w, *descriptor, w.address(i[0], l));
     operation->ctas = participants(w, data.ctaGroup);
     if (i.flags & AInTensorMemory) {
       operation->aTensor = w.address(i[1], l);
@@ -455,8 +455,8 @@ public:
     for (unsigned c = 0; c != ctas.size(); ++c) {
       const SharedMemory &shared = ctas[c]->shared;
       dense[c].resize(bytes);
-      if (llvm::Error e = TensorMemory::readCopySource(spec, source,
-                                                       shared.bytes, dense[c])) {
+      if (llvm::Error e = TensorMemory::readCopySource(
+              spec, source, shared.bytes, dense[c])) {
         issuer.fault("bounds", llvm::toString(std::move(e)));
         return false;
       }
@@ -534,8 +534,7 @@ public:
 
 /// commit [barrier], CTA mask.
 Status commit(Warp &w, const Instruction &i, LaneMask mask) {
-  if (!checkOperands(w, i, mask) ||
-      !checkGroup(w, i.as<TensorData>().ctaGroup))
+  if (!checkOperands(w, i, mask) || !checkGroup(w, i.as<TensorData>().ctaGroup))
     return Status::Stop;
   for (unsigned l = 0; l != warpSize; ++l) {
     if (!((mask >> l) & 1))
@@ -545,8 +544,8 @@ Status commit(Warp &w, const Instruction &i, LaneMask mask) {
     if (i[1]) {
       for (unsigned rank = 0; rank != w.cluster.ctas.size(); ++rank)
         if ((w.lane(i[1], l) >> rank) & 1)
-          operation->barriers.push_back(
-              (address & ((1u << rankShift) - 1)) | rank << rankShift);
+          operation->barriers.push_back((address & ((1u << rankShift) - 1)) |
+                                        rank << rankShift);
     } else {
       operation->barriers.push_back(address);
     }
@@ -620,7 +619,8 @@ private:
   }
   static uint32_t extremum(const TensorData &data, uint32_t x, uint32_t y) {
     if (data.reduceType != Type::F32) {
-      bool less = data.reduceType == Type::S32 ? int32_t(x) < int32_t(y) : x < y;
+      bool less =
+          data.reduceType == Type::S32 ? int32_t(x) < int32_t(y) : x < y;
       return less == data.isMax ? y : x;
     }
     if (data.ofMagnitudes) {
@@ -730,8 +730,7 @@ Status waitForTransfers(Warp &w, const Instruction &i, LaneMask mask) {
   if (Status s = alignedWarp(w, mask); s != Status::Next)
     return s;
   Wait wait;
-  wait.kind =
-      i.selector ? Wait::Kind::TensorStores : Wait::Kind::TensorLoads;
+  wait.kind = i.selector ? Wait::Kind::TensorStores : Wait::Kind::TensorLoads;
   if (!w.cluster.waitIsOver(wait, w))
     return w.block(wait);
   if (RaceDetector *races = w.cluster.races.get()) {
@@ -783,7 +782,7 @@ unsigned takeGroup(Decoder &d, TensorData &data) {
 void decodeMma(Decoder &d, std::shared_ptr<TensorData> data) {
   data->mma.ctaGroup = takeGroup(d, *data);
   static constexpr StringRef kinds[] = {
-      "kind::f16",      "kind::tf32", "kind::f8f6f4",   "kind::i8",
+      "kind::f16",      "kind::tf32", "kind::f8f6f4",  "kind::i8",
       "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"};
   int kind = d.takeOneOf(kinds);
   if (kind < 0)

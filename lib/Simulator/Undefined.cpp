@@ -58,8 +58,8 @@ void UndefinedResult::add(const Operand &destination, unsigned byte,
 /// element are those of `type` on the wide side and of `sourceType` (if given)
 /// on the narrow one.
 void UndefinedResult::copy() {
-  unsigned numSources = instruction.operands.size() -
-                        instruction.numDestinations;
+  unsigned numSources =
+      instruction.operands.size() - instruction.numDestinations;
   // Bytes that an operand of a pack or unpack contributes.
   unsigned total = std::max(1u, bytesOf(instruction.type));
   unsigned perSource = total / std::max(1u, numSources);
@@ -77,9 +77,9 @@ void UndefinedResult::copy() {
       unsigned position = d * perDestination + b;
       LaneMask lanes = 0;
       if (b < perDestination && position < total)
-        lanes = source(instruction[instruction.numDestinations +
-                                   position / perSource],
-                       position % perSource);
+        lanes = source(
+            instruction[instruction.numDestinations + position / perSource],
+            position % perSource);
       add(o, b, lanes);
     }
   }
@@ -108,8 +108,8 @@ void UndefinedResult::shift() {
                 &amount = instruction[2];
   unsigned size = std::max(1u, bytesOf(instruction.type));
   uint64_t first = warp.lane(amount, 0);
-  bool byBytes = !warp.undefinedLanes(amount) && first % 8 == 0 &&
-                 first / 8 <= size;
+  bool byBytes =
+      !warp.undefinedLanes(amount) && first % 8 == 0 && first / 8 <= size;
   for (unsigned l = 0; l != warpSize && byBytes; ++l)
     byBytes = !((mask >> l) & 1) || warp.lane(amount, l) == first;
   bool right = instruction.flags & 1;

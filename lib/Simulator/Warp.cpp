@@ -60,8 +60,8 @@ void Warp::initialize() {
       break;
     case Constant::Kind::Global:
     case Constant::Kind::Const:
-      value = context.buffers[context.moduleVariables[c.value]]->address +
-              c.addend;
+      value =
+          context.buffers[context.moduleVariables[c.value]]->address + c.addend;
       break;
     default:
       break;
@@ -199,9 +199,9 @@ bool Warp::checkDefined(const Operand &o, LaneMask mask, llvm::StringRef what) {
   LaneMask bad = undefinedLanes(o) & mask;
   if (!bad || !context.options.checks.uninitialized)
     return false;
-  bool stop = complain("uninitialized",
-                       Twine(what) + " of lane " +
-                           Twine(llvm::countr_zero(bad)) + " is undefined");
+  bool stop = complain("uninitialized", Twine(what) + " of lane " +
+                                            Twine(llvm::countr_zero(bad)) +
+                                            " is undefined");
   setUndefined(o, mask, false);
   return stop;
 }
@@ -257,8 +257,8 @@ unsigned Warp::run(unsigned budget) {
     if (tracks && i.undef != Undef::Self)
       for (unsigned s = i.numDestinations, e = i.operands.size(); s < e; ++s)
         undefined |= undefinedLanes(i.operands[s]);
-    Status status = (undefined & mask) ? checkedStep(i, mask, undefined)
-                                       : step(i, mask);
+    Status status =
+        (undefined & mask) ? checkedStep(i, mask, undefined) : step(i, mask);
     // `f` may have moved.
     switch (status) {
     case Status::Next:
@@ -377,8 +377,7 @@ Status Warp::branch(const Instruction &i, LaneMask taken) {
   return diverge(taken, i.target, f.pc + 1, i.reconverge);
 }
 
-Status Warp::branchAway(const Instruction &i, LaneMask taken,
-                        uint32_t target) {
+Status Warp::branchAway(const Instruction &i, LaneMask taken, uint32_t target) {
   return diverge(taken, target, fragment().pc, i.reconverge);
 }
 
@@ -475,7 +474,8 @@ Warp::Gather Warp::gather(LaneMask members, bool samePc) {
   for (unsigned k = fragments.size(); k-- != 0;) {
     Fragment &other = fragments[k];
     if (k == currentFragment || other.wait.kind != Wait::Kind::WarpSync ||
-        (other.wait.lanes & live) != members || (samePc && other.pc != fragment().pc))
+        (other.wait.lanes & live) != members ||
+        (samePc && other.pc != fragment().pc))
       continue;
     if (samePc && other.pc == fragment().pc && other.join == fragment().join) {
       fragment().mask |= other.mask;
@@ -607,8 +607,7 @@ BytesRef Warp::locate(Space space, uint64_t address, unsigned bytes,
       fault("bounds", Twine(verb) + " of " + Twine(bytes) +
                           " bytes at local address 0x" +
                           Twine::utohexstr(address) +
-                          " is outside the thread's " + Twine(size) +
-                          " bytes");
+                          " is outside the thread's " + Twine(size) + " bytes");
       return {};
     }
     return {&local[lane * size + address], nullptr};
@@ -630,16 +629,15 @@ BytesRef Warp::locate(Space space, uint64_t address, unsigned bytes,
   GlobalBuffer *buffer = context.findBuffer(address);
   if (!buffer || address < buffer->address || bytes > buffer->size ||
       address - buffer->address > buffer->size - bytes) {
-    std::string where =
-        !buffer ? "outside every buffer"
-        : address < buffer->address
-            ? (Twine(buffer->address - address) + " bytes before buffer '" +
-               buffer->name + "'")
-                  .str()
-            : ("at offset " + Twine(address - buffer->address) +
-               " of buffer '" + buffer->name + "' of " + Twine(buffer->size) +
-               " bytes")
-                  .str();
+    std::string where = !buffer ? "outside every buffer"
+                        : address < buffer->address
+                            ? (Twine(buffer->address - address) +
+                               " bytes before buffer '" + buffer->name + "'")
+                                  .str()
+                            : ("at offset " + Twine(address - buffer->address) +
+                               " of buffer '" + buffer->name + "' of " +
+                               Twine(buffer->size) + " bytes")
+                                  .str();
     fault("bounds", Twine(verb) + " of " + Twine(bytes) +
                         " bytes at global address 0x" +
                         Twine::utohexstr(address) + " (lane " + Twine(lane) +

@@ -179,8 +179,7 @@ Status match(Warp &w, const Instruction &i, LaneMask mask) {
   LaneMask results[warpSize] = {};
   for (unsigned l = 0; l != warpSize; ++l)
     for (unsigned m = 0; m != warpSize; ++m)
-      if ((mask >> l) & (mask >> m) & 1 &&
-          w.lane(i[2], l) == w.lane(i[2], m))
+      if ((mask >> l) & (mask >> m) & 1 && w.lane(i[2], l) == w.lane(i[2], m))
         results[l] |= LaneMask(1) << m;
   bool all = results[llvm::countr_zero(mask)] == mask;
   for (unsigned l = 0; l != warpSize; ++l)
@@ -255,8 +254,9 @@ Status redux(Warp &w, const Instruction &i, LaneMask mask) {
       }
       bool negative = bits >> 31;
       bool bestNegative = llvm::bit_cast<uint32_t>(best) >> 31;
-      bool better = isMax ? v > best || (v == best && bestNegative && !negative)
-                          : v < best || (v == best && negative && !bestNegative);
+      bool better = isMax
+                        ? v > best || (v == best && bestNegative && !negative)
+                        : v < best || (v == best && negative && !bestNegative);
       if (first || better)
         best = v;
       first = false;
@@ -273,8 +273,8 @@ Status redux(Warp &w, const Instruction &i, LaneMask mask) {
         first = false;
         continue;
       }
-      bool less = i.type == Type::S32 ? int32_t(v) < int32_t(result)
-                                      : v < result;
+      bool less =
+          i.type == Type::S32 ? int32_t(v) < int32_t(result) : v < result;
       switch (i.selector) {
       case RAdd:
         result += v;

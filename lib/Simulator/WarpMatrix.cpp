@@ -60,8 +60,7 @@ std::optional<ElementFormat> parseFormat(StringRef name) {
 bool parseShape(StringRef name, unsigned &m, unsigned &n, unsigned &k) {
   return name.consume_front("m") && !name.consumeInteger(10, m) &&
          name.consume_front("n") && !name.consumeInteger(10, n) &&
-         name.consume_front("k") && !name.consumeInteger(10, k) &&
-         name.empty();
+         name.consume_front("k") && !name.consumeInteger(10, k) && name.empty();
 }
 
 void putElement(std::vector<uint8_t> &dense, size_t index, unsigned bytes,
@@ -84,8 +83,7 @@ std::vector<uint8_t> gatherA(const MatrixShape &s, const uint32_t *registers) {
 }
 
 /// The fragment's index in D's cells, which are stored column by column.
-template <typename F>
-void forEachD(const MatrixShape &s, F f) {
+template <typename F> void forEachD(const MatrixShape &s, F f) {
   unsigned halves = s.d == ElementFormat::F16 ? 2 : 1;
   for (unsigned r = 0; r != s.registersD(); ++r)
     for (unsigned l = 0; l != warpSize; ++l)
@@ -106,9 +104,9 @@ MmaArithmetic arithmeticOf(const Warp &w, const MatrixShape &s, bool isWgmma) {
 }
 
 /// D = A * B + C of one warp; the arrays are register by register.
-void compute(const Warp &w, const MatrixShape &s,
-             const std::vector<uint8_t> &a, const std::vector<uint8_t> &b,
-             const uint32_t *c, uint32_t *d, bool accumulate, bool isWgmma) {
+void compute(const Warp &w, const MatrixShape &s, const std::vector<uint8_t> &a,
+             const std::vector<uint8_t> &b, const uint32_t *c, uint32_t *d,
+             bool accumulate, bool isWgmma) {
   std::vector<uint32_t> cells(size_t(s.m) * s.n);
   uint32_t low = s.d == ElementFormat::F16 ? 0xFFFF : ~0u;
   forEachD(s, [&](unsigned r, unsigned l, unsigned shift, size_t index) {
@@ -208,8 +206,9 @@ std::shared_ptr<MatrixShape> takeShape(Decoder &d, bool hasC) {
     }
   }
   if (!hasShape || formats.size() != (hasC ? 4u : 3u)) {
-    d.fail("'" + d.syntax.opcode + "' needs a shape and the types of its "
-                                   "operands");
+    d.fail("'" + d.syntax.opcode +
+           "' needs a shape and the types of its "
+           "operands");
     return s;
   }
   s->d = formats[0];
@@ -218,9 +217,9 @@ std::shared_ptr<MatrixShape> takeShape(Decoder &d, bool hasC) {
   bool isNarrow = containerBytes(s->a) == 1 || s->a == ElementFormat::TF32 ||
                   s->a == ElementFormat::F16 || s->a == ElementFormat::BF16;
   bool isInteger = s->a == ElementFormat::S8 || s->a == ElementFormat::U8;
-  bool isD = isInteger ? s->d == ElementFormat::S32
-                       : s->d == ElementFormat::F32 ||
-                             s->d == ElementFormat::F16;
+  bool isD = isInteger
+                 ? s->d == ElementFormat::S32
+                 : s->d == ElementFormat::F32 || s->d == ElementFormat::F16;
   if (!isNarrow || !isD || containerBytes(s->a) != containerBytes(s->b) ||
       (hasC && formats[3] != s->d))
     d.fail("these operand types are not supported");
@@ -317,12 +316,11 @@ private:
     bool ok = true, undefined = false;
     RaceDetector *races = issuer.cluster.races.get();
     llvm::consumeError(matrix.forEachChunk(s, [&](const OperandChunk &chunk) {
-      ok = ok && (!races || races->shared(*this, issuer.cta.rank, chunk.address,
-                                          chunk.bytes,
-                                          RaceDetector::Access::Read));
-      undefined |=
-          std::memchr(&shared.undefined[chunk.address], 1, chunk.bytes) !=
-          nullptr;
+      ok = ok &&
+           (!races || races->shared(*this, issuer.cta.rank, chunk.address,
+                                    chunk.bytes, RaceDetector::Access::Read));
+      undefined |= std::memchr(&shared.undefined[chunk.address], 1,
+                               chunk.bytes) != nullptr;
     }));
     if (undefined && issuer.context.options.checks.uninitialized)
       ok = ok && !issuer.complain("uninitialized",
@@ -403,9 +401,8 @@ Status waitGroup(Warp &w, const Instruction &i, LaneMask) {
     return true;
   });
   if (w.cluster.races && i.target == 0)
-    w.cluster.races->waited(
-        w, RaceDetector::Pipe,
-        w.cluster.races->lastEpoch(w, RaceDetector::Pipe));
+    w.cluster.races->waited(w, RaceDetector::Pipe,
+                            w.cluster.races->lastEpoch(w, RaceDetector::Pipe));
   return Status::Next;
 }
 

@@ -18,11 +18,11 @@
 #include <limits>
 
 using namespace lpfa::sim;
-using lpfa::NpyArray;
 using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 using llvm::Twine;
+using lpfa::NpyArray;
 namespace json = llvm::json;
 
 namespace {
@@ -125,8 +125,7 @@ Error Reader::readDimensions(const json::Object &root, StringRef key,
     return bad();
   for (unsigned i = 0; i != list->size(); ++i) {
     std::optional<int64_t> number = (*list)[i].getAsInteger();
-    if (!number || *number < 0 ||
-        *number > std::numeric_limits<int32_t>::max())
+    if (!number || *number < 0 || *number > std::numeric_limits<int32_t>::max())
       return bad();
     d[i] = *number;
   }
@@ -149,7 +148,8 @@ Error Reader::readList(const json::Object &object, StringRef key,
     std::optional<uint64_t> number = (*list)[i].getAsUINT64();
     if (!number ||
         *number > std::numeric_limits<typename Array::value_type>::max())
-      return error(where + ": '" + key + "' holds something that is no number "
+      return error(where + ": '" + key +
+                   "' holds something that is no number "
                    "in range");
     to[i] = *number;
   }
@@ -225,8 +225,8 @@ Expected<unsigned> Reader::findBuffer(const json::Object &reference,
   bool isFresh = source.get("shape");
   file.buffers.push_back(std::move(buffer));
   std::vector<uint8_t> &data = file.buffers.back().array.data;
-  unsigned number = isFresh ? memory.addOutput(*name, data)
-                            : memory.addBuffer(*name, data);
+  unsigned number =
+      isFresh ? memory.addOutput(*name, data) : memory.addBuffer(*name, data);
   numbers[*name] = number;
   return number;
 }
@@ -281,10 +281,11 @@ Error Reader::readScalar(const json::Object &object, const Twine &where) {
 }
 
 Error Reader::readTensorMap(const json::Object &object, const Twine &where) {
-  if (Error e = checkKeys(object, where,
-                          {"buffer", "out", "shape", "dtype", "element", "dims",
-                           "strides", "box", "element_strides", "swizzle",
-                           "fill", "interleave", "l2_promotion", "byte_offset"}))
+  if (Error e =
+          checkKeys(object, where,
+                    {"buffer", "out", "shape", "dtype", "element", "dims",
+                     "strides", "box", "element_strides", "swizzle", "fill",
+                     "interleave", "l2_promotion", "byte_offset"}))
     return e;
   Expected<unsigned> buffer = findBuffer(object, where);
   if (!buffer)
@@ -319,8 +320,7 @@ Error Reader::readTensorMap(const json::Object &object, const Twine &where) {
                          map.elementStrides, /*optional=*/true))
     return e;
   if (map.rank > 1)
-    if (Error e =
-            readList(object, "strides", where, map.rank - 1, map.strides))
+    if (Error e = readList(object, "strides", where, map.rank - 1, map.strides))
       return e;
   int64_t offset = object.getInteger("byte_offset").value_or(0);
   file.launch.parameters.push_back(Parameter::tensorMap(*buffer, map, offset));
@@ -383,9 +383,10 @@ Expected<LaunchFile> Reader::run() {
     return error("'entry' must name the kernel");
   file.launch.entry = entry->str();
   declared = root->getObject("buffers");
-  for (auto [key, to] : {std::pair<StringRef, Dim3 *>{"grid", &file.launch.grid},
-                         {"cluster", &file.launch.cluster},
-                         {"block", &file.launch.block}})
+  for (auto [key, to] :
+       {std::pair<StringRef, Dim3 *>{"grid", &file.launch.grid},
+        {"cluster", &file.launch.cluster},
+        {"block", &file.launch.block}})
     if (Error e = readDimensions(*root, key, *to))
       return std::move(e);
   if (Error e = readUnsigned(*root, "dynamic_shared_bytes", "",

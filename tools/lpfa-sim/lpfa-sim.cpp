@@ -21,9 +21,10 @@ static cl::OptionCategory category("lpfa-sim options");
 
 static cl::opt<std::string> inputFile(cl::Positional, cl::desc("<kernel.ptx>"),
                                       cl::Required, cl::cat(category));
-static cl::opt<std::string>
-    launchFile("launch", cl::desc("The launch description"),
-               cl::value_desc("launch.json"), cl::Required, cl::cat(category));
+static cl::opt<std::string> launchFile("launch",
+                                       cl::desc("The launch description"),
+                                       cl::value_desc("launch.json"),
+                                       cl::Required, cl::cat(category));
 static cl::opt<std::string>
     outputDirectory("out", cl::desc("Where results are written as .npy files"),
                     cl::value_desc("directory"), cl::cat(category));
@@ -41,26 +42,27 @@ static cl::opt<Schedule> schedule(
     cl::init(Schedule::Eager), cl::cat(category));
 static cl::opt<uint64_t> seed("seed", cl::desc("Seed of --schedule=random"),
                               cl::init(0), cl::cat(category));
-static cl::opt<MmaModel> mma(
-    "mma", cl::desc("How the tensor core adds"),
-    cl::values(clEnumValN(MmaModel::Hardware, "hardware",
-                          "as Blackwell's adder (default)"),
-               clEnumValN(MmaModel::Exact, "exact",
-                          "exactly, with one rounding")),
-    cl::init(MmaModel::Hardware), cl::cat(category));
-static cl::opt<Ordering> ordering(
-    "ordering", cl::desc("What orders operations of the tensor pipe"),
-    cl::values(clEnumValN(Ordering::Practice, "practice",
-                          "their issue, as kernels rely on (default)"),
-               clEnumValN(Ordering::Documented, "documented",
-                          "only what the PTX manual promises")),
-    cl::init(Ordering::Practice), cl::cat(category));
+static cl::opt<MmaModel>
+    mma("mma", cl::desc("How the tensor core adds"),
+        cl::values(clEnumValN(MmaModel::Hardware, "hardware",
+                              "as Blackwell's adder (default)"),
+                   clEnumValN(MmaModel::Exact, "exact",
+                              "exactly, with one rounding")),
+        cl::init(MmaModel::Hardware), cl::cat(category));
+static cl::opt<Ordering>
+    ordering("ordering", cl::desc("What orders operations of the tensor pipe"),
+             cl::values(clEnumValN(Ordering::Practice, "practice",
+                                   "their issue, as kernels rely on (default)"),
+                        clEnumValN(Ordering::Documented, "documented",
+                                   "only what the PTX manual promises")),
+             cl::init(Ordering::Practice), cl::cat(category));
 static cl::opt<std::string>
     chip("chip", cl::desc("The chip that runs (default: the file's .target)"),
          cl::value_desc("sm_90a|sm_100a|sm_103a"), cl::cat(category));
 static cl::opt<std::string>
-    reportFormat("report", cl::desc("json: write findings and statistics to "
-                                    "stdout in JSON"),
+    reportFormat("report",
+                 cl::desc("json: write findings and statistics to "
+                          "stdout in JSON"),
                  cl::value_desc("json"), cl::cat(category));
 static cl::opt<unsigned> threads("jobs",
                                  cl::desc("Host threads (0: all cores)"),
@@ -69,9 +71,9 @@ static cl::opt<uint64_t>
     maxSteps("max-steps",
              cl::desc("Stop after this many warp instructions (0: no limit)"),
              cl::init(Options().maxSteps), cl::cat(category));
-static cl::opt<unsigned>
-    maxFindings("max-findings", cl::desc("Stop after this many findings"),
-                cl::init(1), cl::cat(category));
+static cl::opt<unsigned> maxFindings("max-findings",
+                                     cl::desc("Stop after this many findings"),
+                                     cl::init(1), cl::cat(category));
 
 static const char overview[] =
     R"(Runs a PTX kernel on the CPU and reports what is wrong with it.

@@ -62,8 +62,8 @@ enum class Schedule {
   Random
 };
 
-/// How the tensor pipe adds up. `Hardware` is the published model of Blackwell's
-/// adder, `Exact` sums exactly and rounds once.
+/// How the tensor pipe adds up. `Hardware` is the published model of
+/// Blackwell's adder, `Exact` sums exactly and rounds once.
 enum class MmaModel { Hardware, Exact };
 
 /// What the tensor pipe's order rests on. `Practice` executes mma and cp of one
@@ -120,8 +120,8 @@ class PTXModule {
 public:
   /// Parses `text`. Errors read `name:line: what is wrong`; an instruction that
   /// the simulator lacks is refused here, with its line, before anything runs.
-  static llvm::Expected<std::unique_ptr<PTXModule>>
-  parse(llvm::StringRef text, llvm::StringRef name);
+  static llvm::Expected<std::unique_ptr<PTXModule>> parse(llvm::StringRef text,
+                                                          llvm::StringRef name);
   ~PTXModule();
 
   /// Names of the entries, in file order.
