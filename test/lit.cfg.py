@@ -57,6 +57,7 @@ ptxas = find_ptxas()
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas[0]))
+    config.environment["LPFA_PTXAS"] = ptxas[0]
     if ptxas[1] >= (13, 4):
         config.available_features.add("ptxas-13.4")
 if os.path.exists("/usr/local/cuda/include/cuda_fp8.hpp"):

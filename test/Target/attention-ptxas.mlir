@@ -1,0 +1,11 @@
+// REQUIRES: ptxas-13.4
+// RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin | FileCheck %s
+// RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --chip=sm_103a | FileCheck %s
+// RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --query-tiles=1 | FileCheck %s
+// RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --key-tile=64 | FileCheck %s
+
+// CHECK-NOT: {{ [1-9][0-9]* bytes}}
+// CHECK: attention_forward_kernel: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-NOT: {{ [1-9][0-9]* bytes}}
+// CHECK: attention_forward_d64_kernel: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-NOT: {{ [1-9][0-9]* bytes}}
