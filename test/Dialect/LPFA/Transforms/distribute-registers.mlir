@@ -97,3 +97,25 @@ lpfa.kernel @pack stage(tile) (%S: !scales, %A: !atoms) {
     lpfa.store %a -> %A[%b, %h, %m, %c0, %c0, %c0, %c0] : !lpfa.tile<32x4x4xf8E8M0FNU>, !atoms
   }
 }
+
+// -----
+
+// The scales of V stand four groups by 128 columns: a thread has a column.
+
+!scales = !lpfa.view<?x?xf8E8M0FNU>
+!atoms = !lpfa.view<?x?x32x4x4xf8E8M0FNU>
+
+// CHECK: gpu.func @pack_transposed
+// CHECK-SAME: %[[GROUPS:[^:]*]]: i64 {lpfa.parameter = #lpfa.parameter<size, operand = 0, dimension = 0>}
+// CHECK-SAME: %[[ROWS:[^:]*]]: i64 {lpfa.parameter = #lpfa.parameter<size, operand = 0, dimension = 1>}
+lpfa.kernel @pack_transposed stage(tile) (%S: !scales, %A: !atoms) {
+  %c0 = arith.constant 0 : index
+  // CHECK: %[[R:.*]] = arith.index_cast %[[ROWS]] : i64 to index
+  // CHECK: %[[ROWIN:.*]] = arith.cmpi slt, %{{.*}}, %[[R]]
+  // CHECK: %[[G:.*]] = arith.index_cast %[[GROUPS]] : i64 to index
+  // CHECK: %[[GROUPIN:.*]] = arith.cmpi slt, %{{.*}}, %[[G]]
+  // CHECK: arith.andi %[[ROWIN]], %[[GROUPIN]]
+  %s = lpfa.load %S[%c0, %c0] : !scales -> !lpfa.tile<4x128xf8E8M0FNU>
+  %a = lpfa.pack_atom %s transposed : !lpfa.tile<4x128xf8E8M0FNU> -> !lpfa.tile<32x4x4xf8E8M0FNU>
+  lpfa.store %a -> %A[%c0, %c0, %c0, %c0, %c0] : !lpfa.tile<32x4x4xf8E8M0FNU>, !atoms
+}
