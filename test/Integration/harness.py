@@ -263,13 +263,14 @@ def widen(o, case):
     return o.astype(np.float64)
 
 
-def run(case, device, arrays=None, **options):
-    """Runs a case; O as stored and LSE."""
+def run(case, device, arrays=None, source=None, entry="attention", **options):
+    """Runs a case, of a module of its own if there is no source; O as stored
+    and LSE."""
     tool("lpfa-run")
     if device == "sim" and not has_simulator():
         pytest.skip("this lpfa-run has no simulator")
     arrays = operands(case) if arrays is None else arrays
-    o, lse = lpfa.run(module(case), "attention", arrays, device=device,
+    o, lse = lpfa.run(source or module(case), entry, arrays, device=device,
                       bin_dir=BIN_DIR, **options)
     assert lse.dtype == np.float32
     assert o.dtype == {"f32": np.float32, "f16": np.float16,

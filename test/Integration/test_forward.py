@@ -8,6 +8,8 @@
 """lpfa.attention on the reference and in the simulator against lpfa.attention
 of Python, over a covering set of sizes and options."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,8 @@ from harness import (CAUSAL, CAUSAL_TOP_LEFT, ORDERS, Case, assert_same_bits,
                      run, wide_operands, widen)
 from lpfa import metrics, mx
 from lpfa.attention import Mask, PScale, mx_attention
+
+FORWARD = Path(__file__).parent / "attention-forward.mlir"
 
 WINDOW = Mask("sliding_window", "bottom_right", left=100, right=0)
 WINDOW_BOTH = Mask("sliding_window", "bottom_right", left=37, right=70)
@@ -111,6 +115,25 @@ def test_simulator(case):
     check_against_expected(case, *result)
     for order in ORDERS[1:]:
         assert_same_bits(run(case, "sim", **order), result, str(order))
+
+
+HANDLES = {
+    "attention_forward": Case(129, 160, output="bf16"),
+    "attention_forward_f32": Case(129, 160, batch=2),
+    "attention_forward_causal": Case(129, 160, output="bf16", mask=CAUSAL),
+    "attention_forward_constant": Case(129, 160, output="bf16",
+                                       p_scale=CONSTANT),
+    "attention_forward_d64": Case(129, 160, dim=64, output="bf16", **GROUPED),
+}
+
+
+@pytest.mark.parametrize("device", ["reference", "sim"])
+@pytest.mark.parametrize("entry", list(HANDLES))
+def test_handles(entry, device):
+    """The functions of attention-forward.mlir."""
+    case = HANDLES[entry]
+    check_against_expected(case, *run(case, device, entry=entry,
+                                      source=FORWARD))
 
 
 def v_values(case):
