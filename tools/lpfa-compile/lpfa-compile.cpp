@@ -20,6 +20,7 @@
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -40,9 +41,6 @@ static const char overview[] =
     "  Cubins need ptxas: the newest of CUDA_HOME, /usr/local/cuda*, PATH, the "
     "Python\n"
     "  environment and a .venv above this program; LPFA_PTXAS names another.\n"
-    "\n"
-    "  Options that are not listed go to the pipeline lpfa-to-threads, as "
-    "--NAME=VALUE.\n"
     "\n"
     "  Example:\n"
     "    lpfa-compile attention.mlir -o out --chip=sm_103a --emit=ptx,plan\n";
@@ -93,6 +91,29 @@ static std::string print(ModuleOp module) {
   return text;
 }
 
+namespace {
+/// The pipeline's options, as --help lists them.
+struct DescribedOptions : ToThreadsOptions {
+  std::string describe() const;
+};
+} // namespace
+
+std::string DescribedOptions::describe() const {
+  std::vector<const cl::Option *> listed;
+  for (const auto &option : OptionsMap)
+    if (option.second->ArgStr != "chip")
+      listed.push_back(option.second);
+  llvm::sort(listed, [](const cl::Option *a, const cl::Option *b) {
+    return a->ArgStr < b->ArgStr;
+  });
+  std::string text = "\nPipeline options (of lpfa-to-threads):\n\n";
+  for (const cl::Option *option : listed)
+    text += llvm::formatv("  --{0,-22} - {1}\n",
+                          (option->ArgStr + "=<value>").str(), option->HelpStr)
+                .str();
+  return text;
+}
+
 /// Sets what the options that cl does not know say.
 static LogicalResult parsePipelineOptions(ToThreadsOptions &options) {
   std::string text;
@@ -106,10 +127,13 @@ static LogicalResult parsePipelineOptions(ToThreadsOptions &options) {
   return options.parseFromString(text);
 }
 
-/// Adds cubins; says what is missing when there is no ptxas.
+/// Adds cubins, and what they take to `summary`; says what is missing when
+/// there is no ptxas.
 static llvm::Error addCubins(llvm::StringRef executable,
                              CompiledModule &compiled,
-                             std::vector<OutputFile> &files) {
+                             std::vector<OutputFile> &files,
+                             std::string &summary) {
+  llvm::raw_string_ostream stream(summary);
   std::optional<Ptxas> ptxas = findPtxas(executable);
   if (!ptxas) {
     llvm::errs() << "lpfa-compile: no cubin, as there is no ptxas: install "
@@ -124,10 +148,10 @@ static llvm::Error addCubins(llvm::StringRef executable,
     if (!cubin)
       return cubin.takeError();
     for (const KernelResources &kernel : cubin->kernels)
-      llvm::outs() << kernel.entry << ": " << kernel.registers << " registers, "
-                   << kernel.stackBytes << " bytes stack, "
-                   << kernel.spillStoreBytes + kernel.spillLoadBytes
-                   << " bytes spilled\n";
+      stream << kernel.entry << ": " << kernel.registers << " registers, "
+             << kernel.stackBytes << " bytes stack, "
+             << kernel.spillStoreBytes + kernel.spillLoadBytes
+             << " bytes spilled\n";
     files.push_back({module.name + ".cubin", std::move(cubin->image)});
   }
   return llvm::Error::success();
@@ -136,6 +160,8 @@ static llvm::Error addCubins(llvm::StringRef executable,
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
+  std::string pipelineHelp = DescribedOptions().describe();
+  cl::extrahelp moreHelp(pipelineHelp);
   cl::ParseCommandLineOptions(argc, argv, overview);
 
   if (!TargetModel::get(chip))
@@ -187,13 +213,15 @@ int main(int argc, char **argv) {
   if (emits(Product::PTX))
     for (const CompiledPTX &ptx : compiled->modules)
       files.push_back({ptx.name + ".ptx", ptx.text});
+  std::string summary;
   if (emits(Product::Cubin))
-    if (llvm::Error cubins = addCubins(argv[0], *compiled, files))
+    if (llvm::Error cubins = addCubins(argv[0], *compiled, files, summary))
       return fail(llvm::toString(std::move(cubins)));
   if (emits(Product::Plan))
     files.push_back({"plan.json", printPlan(compiled->plan)});
 
   if (llvm::Error written = writeOutputs(outputDirectory, files))
     return fail(llvm::toString(std::move(written)));
+  llvm::outs() << summary;
   return 0;
 }

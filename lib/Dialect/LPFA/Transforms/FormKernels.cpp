@@ -406,11 +406,13 @@ LogicalResult FormKernels::formAttention(AttentionOp op) {
 void FormKernels::runOnOperation() {
   packKernels.clear();
   if (queryTiles != 1 && queryTiles != 2) {
-    getOperation().emitError("query-tiles must be 1 or 2, not ") << queryTiles;
+    getOperation().emitError("query-tiles must be 1 or 2, not ")
+        << int64_t(queryTiles);
     return signalPassFailure();
   }
   if (keyTile != 32 && keyTile != 64 && keyTile != 128) {
-    getOperation().emitError("key-tile must be 32, 64 or 128, not ") << keyTile;
+    getOperation().emitError("key-tile must be 32, 64 or 128, not ")
+        << int64_t(keyTile);
     return signalPassFailure();
   }
   SmallVector<AttentionOp> attentions;
