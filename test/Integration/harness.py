@@ -10,6 +10,7 @@
 import functools
 import os
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Optional
 
@@ -276,6 +277,16 @@ def run(case, device, arrays=None, source=None, entry="attention", **options):
     assert o.dtype == {"f32": np.float32, "f16": np.float16,
                        "bf16": np.uint16}[case.output]
     return o, lse
+
+
+def run_orders(case, orders, **options):
+    """The results of the simulator for each order of asynchronous work, side by
+    side on all cores: a run is mostly compilation, on one core."""
+    arrays = operands(case)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(
+            lambda order: run(case, "sim", arrays, **options, **order),
+            orders))
 
 
 def check_against_expected(case, o, lse):

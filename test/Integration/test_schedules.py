@@ -13,8 +13,9 @@ import subprocess
 import pytest
 
 import lpfa
-from harness import (BIN_DIR, CAUSAL, Case, assert_same_bits,
-                     check_against_expected, module, operands, run, tool)
+from harness import (BIN_DIR, CAUSAL, ORDERS, Case, assert_same_bits,
+                     check_against_expected, module, operands, run, run_orders,
+                     tool)
 
 CASE = Case(300, 500, heads=2, mask=CAUSAL)
 NARROW = Case(300, 500, dim=64, heads=2, kv_heads=2)
@@ -30,10 +31,10 @@ def name(options):
 @pytest.mark.parametrize("options", OPTIONS, ids=name)
 @pytest.mark.parametrize("case", [CASE, NARROW], ids=str)
 def test_options(case, options):
-    o, lse = run(case, "sim", **options)
-    check_against_expected(case, o, lse)
-    for schedule in (dict(schedule="lazy"), dict(schedule="random", seed=1)):
-        assert_same_bits((o, lse), run(case, "sim", **options, **schedule))
+    results = run_orders(case, ORDERS[:3], **options)
+    check_against_expected(case, *results[0])
+    for result in results[1:]:
+        assert_same_bits(result, results[0])
 
 
 def lower_to_roles(case, path):
