@@ -114,7 +114,7 @@ def VerifyLowered : Pass<"lpfa-verify-lowered", "::mlir::gpu::GPUModuleOp"> {
   let summary = "rejects what no instruction has been found for";
   let description = [{
     The contract at the end of the nvvm stage: a `gpu.module` holds nothing but
-    ops of `llvm` and `nvvm`. Reports every other op.
+    ops of `llvm` and `nvvm` that the chip has. Reports every other op.
   }];
 }
 

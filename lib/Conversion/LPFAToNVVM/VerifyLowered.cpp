@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lpfa/Conversion/Passes.h"
+#include "lpfa/Target/TargetModel.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -18,17 +19,41 @@ namespace lpfa {
 #include "lpfa/Conversion/Passes.h.inc"
 
 namespace {
+/// The chip that `gpuModule` is for, if it is one that we know.
+std::optional<TargetModel> getTargetModel(gpu::GPUModuleOp gpuModule) {
+  if (ArrayAttr targets = gpuModule.getTargetsAttr())
+    for (Attribute attr : targets)
+      if (auto target = dyn_cast<NVVM::NVVMTargetAttr>(attr))
+        return TargetModel::get(target.getChip());
+  return std::nullopt;
+}
+
+/// Whether `op` came with tensor memory.
+bool needsTensorMemory(Operation *op) {
+  if (auto assembly = dyn_cast<LLVM::InlineAsmOp>(op))
+    return assembly.getAsmString().contains("tcgen05");
+  if (auto convert = dyn_cast<NVVM::ConvertF32x2ToF8x2Op>(op))
+    return isa<Float8E8M0FNUType>(convert.getDstTy());
+  return op->getName().getStringRef().starts_with("nvvm.tcgen05");
+}
+
 struct VerifyLowered : impl::VerifyLoweredBase<VerifyLowered> {
   void runOnOperation() override {
+    std::optional<TargetModel> model = getTargetModel(getOperation());
     getOperation().getBodyRegion().walk(
         [&](Operation *op) {
-          if (isa_and_present<LLVM::LLVMDialect, NVVM::NVVMDialect>(
-                  op->getDialect()))
-            return;
-          op->emitError("'")
-              << op->getName()
-              << "' has no instruction: only llvm and nvvm ops may be left";
-          signalPassFailure();
+          if (!isa_and_present<LLVM::LLVMDialect, NVVM::NVVMDialect>(
+                  op->getDialect())) {
+            op->emitError("'")
+                << op->getName()
+                << "' has no instruction: only llvm and nvvm ops may be left";
+            return signalPassFailure();
+          }
+          if (model && !model->hasTensorMemory() && needsTensorMemory(op)) {
+            op->emitError("'") << op->getName() << "' has no instruction on "
+                               << model->getChip();
+            signalPassFailure();
+          }
         });
   }
 };
