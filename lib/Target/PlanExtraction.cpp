@@ -434,7 +434,9 @@ FailureOr<PlanParameter> Extractor::getParameter(LaunchOp launch,
   map.box = attr.getBox().vec();
   map.swizzle = attr.getSwizzle();
   for (size_t i = rank; i-- > 0;) {
-    map.sizes.push_back(tensor.sizes[i]);
+    // A map cannot be empty; of an empty tensor nothing is loaded.
+    map.sizes.push_back(
+        Formula::get(Formula::Kind::Max, {tensor.sizes[i], Formula(1)}));
     if (i + 1 < rank)
       map.strides.push_back(tensor.strides[i] * Formula(*bits / 8));
   }

@@ -28,7 +28,7 @@
 // SOFTMAX: setmaxnreg.inc
 // SOFTMAX-COUNT-4: tcgen05.ld.sync.aligned.32x32b.x32.b32
 // SOFTMAX-NEXT: tcgen05.wait::ld.sync.aligned
-// SOFTMAX: max.f32 %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %
+// SOFTMAX: max.NaN.f32 %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %
 // SOFTMAX: fma.rn.f32x2
 // SOFTMAX: ex2.approx.ftz.f32
 // SOFTMAX: cvt.rn.satfinite.e4m3x2.f32

@@ -50,9 +50,13 @@
 // CHECK-NEXT:           "sizes": [
 // CHECK-NEXT:             128,
 // CHECK-NEXT:             [
-// CHECK-NEXT:               "dim",
-// CHECK-NEXT:               0,
-// CHECK-NEXT:               0
+// CHECK-NEXT:               "max",
+// CHECK-NEXT:               [
+// CHECK-NEXT:                 "dim",
+// CHECK-NEXT:                 0,
+// CHECK-NEXT:                 0
+// CHECK-NEXT:               ],
+// CHECK-NEXT:               1
 // CHECK-NEXT:             ]
 // CHECK-NEXT:           ],
 // CHECK-NEXT:           "strides": [

@@ -32,20 +32,20 @@ lpfa.kernel @row_max stage(synchronized) threads(128) tensor_columns(128) shared
       // CHECK: %[[S:.*]] = lpfa.tcgen05.ld
       %s = lpfa.read %S : !scores -> !f32
       // CHECK: vector.extract_strided_slice %[[S]] {offsets = [0], sizes = [32], strides = [1]}
-      // CHECK-COUNT-31: arith.maxnumf
+      // CHECK-COUNT-31: arith.maximumf
       // CHECK: vector.extract_strided_slice %[[S]] {offsets = [32], sizes = [32], strides = [1]}
-      // CHECK-COUNT-31: arith.maxnumf
-      // CHECK: %[[TILEMAX:.*]] = arith.maxnumf
-      // CHECK: arith.maxnumf %[[LARGEST]], %[[TILEMAX]]
+      // CHECK-COUNT-31: arith.maximumf
+      // CHECK: %[[TILEMAX:.*]] = arith.maximumf
+      // CHECK: arith.maximumf %[[LARGEST]], %[[TILEMAX]]
       // CHECK: %[[UP:.*]] = lpfa.fma up %[[TILEMAX]], %[[C]], %[[MAGIC]] : f32
       // CHECK: %[[CEIL:.*]] = arith.subf %[[UP]], %[[MAGIC]]
       // CHECK: %[[LIMIT:.*]] = arith.addf %[[M]], %[[LAG]]
-      // CHECK: %[[RISES:.*]] = arith.cmpf ogt, %[[CEIL]], %[[LIMIT]]
+      // CHECK: %[[RISES:.*]] = arith.cmpf ugt, %[[CEIL]], %[[LIMIT]]
       // CHECK: %[[NEWM:.*]] = arith.select %[[RISES]], %[[CEIL]], %[[M]]
       // CHECK: %[[X:.*]] = math.fma %{{.*}}, %[[C]], %[[LOG448]] : f32
       // CHECK: %[[E:.*]] = math.ceil %[[X]]
       // CHECK: %[[FLOOR:.*]] = arith.subf %{{.*}}, %[[C127]]
-      // CHECK: arith.maxnumf %[[E]], %[[FLOOR]]
+      // CHECK: arith.maximumf %[[E]], %[[FLOOR]]
       // CHECK: math.fma {{.*}} : vector<32xf32>
       // CHECK: %[[P:.*]] = lpfa.exp2 %{{.*}} : vector<32xf32>
       // CHECK: arith.addf {{.*}} : vector<16xf32>

@@ -72,9 +72,10 @@ public:
     return mlir::arith::MulIOp::create(*this, x, y);
   }
   /// The larger; of floats that one which is not NaN.
+  /// The larger of two; NaN where a float is NaN.
   mlir::Value max(mlir::Value x, mlir::Value y) {
     if (isFloat(x))
-      return mlir::arith::MaxNumFOp::create(*this, x, y);
+      return mlir::arith::MaximumFOp::create(*this, x, y);
     return mlir::arith::MaxSIOp::create(*this, x, y);
   }
   mlir::Value min(mlir::Value x, mlir::Value y) {

@@ -278,7 +278,8 @@ LogicalResult KernelDistribution::lower(SoftmaxStepOp op) {
     tileMaximum = b.max(tileMaximum, blockMaximum);
   Value largest = b.max(values.lookup(op.getLargest()), tileMaximum);
   Value exponent = softmax.roundProduct(tileMaximum, FloatRounding::Up);
-  Value rises = b.compare(arith::CmpFPredicate::OGT, exponent,
+  // A NaN rises too, and spreads over the row.
+  Value rises = b.compare(arith::CmpFPredicate::UGT, exponent,
                           b.add(oldMaximum, b.f32(pScale.getLag())));
   Value newMaximum = b.select(rises, exponent, oldMaximum);
   Value maximum = b.select(softmax.isNone(newMaximum), b.f32(0.0f), newMaximum);
