@@ -24,7 +24,6 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @scales(%x: vector<4xf32>, %to: !llvm.ptr<1>) kernel {
-    // expected-error @+2 {{'nvvm.convert.f32x2.to.f8x2' has no instruction on sm_90a}}
     // expected-error @+1 {{'nvvm.convert.f32x2.to.f8x2' has no instruction on sm_90a}}
     %s = lpfa.convert_packed %x to f8E8M0FNU up : vector<4xf32> -> vector<1xi32>
     llvm.store %s, %to : vector<1xi32>, !llvm.ptr<1>
