@@ -467,19 +467,34 @@ void Trace::addOverlap(BufferId host, BufferId guest) {
 
 Trace::Closure
 Trace::close(function_ref<bool(const WaitEdge &)> isPresent) const {
-  std::vector<std::vector<unsigned>> successors(numNodes);
-  std::vector<unsigned> missing(numNodes, 0);
-  auto add = [&](std::pair<unsigned, unsigned> edge) {
-    successors[edge.first].push_back(edge.second);
-    ++missing[edge.second];
-  };
-  for (const auto &edge : edges)
-    add(edge);
-  for (const auto &[wait, edge] : waitEdges)
-    if (isPresent(wait))
-      add(edge);
+  std::vector<std::pair<unsigned, unsigned>> all = edges;
+  // Edges of one wait stand together: ask once.
+  const WaitEdge *last = nullptr;
+  bool isLastPresent = false;
+  for (const auto &[wait, edge] : waitEdges) {
+    if (!last || !(*last == wait)) {
+      last = &wait;
+      isLastPresent = isPresent(wait);
+    }
+    if (isLastPresent)
+      all.push_back(edge);
+  }
 
-  Closure closure(numNodes, std::vector<uint64_t>((numNodes + 63) / 64, 0));
+  // Successors of each node in one array.
+  std::vector<unsigned> starts(numNodes + 1, 0), missing(numNodes, 0);
+  for (const auto &[from, to] : all) {
+    ++starts[from + 1];
+    ++missing[to];
+  }
+  for (unsigned node = 0; node < numNodes; ++node)
+    starts[node + 1] += starts[node];
+  std::vector<unsigned> successors(all.size()), next = starts;
+  for (const auto &[from, to] : all)
+    successors[next[from]++] = to;
+
+  Closure closure;
+  closure.words = (numNodes + 63) / 64;
+  closure.bits.assign(numNodes * closure.words, 0);
   std::vector<unsigned> ready;
   for (unsigned node = 0; node < numNodes; ++node)
     if (!missing[node])
@@ -489,16 +504,17 @@ Trace::close(function_ref<bool(const WaitEdge &)> isPresent) const {
     unsigned node = ready.back();
     ready.pop_back();
     ++visited;
-    for (unsigned next : successors[node]) {
-      for (size_t word = 0; word < closure[node].size(); ++word)
-        closure[next][word] |= closure[node][word];
-      closure[next][node / 64] |= uint64_t(1) << (node % 64);
-      if (!--missing[next])
-        ready.push_back(next);
+    const uint64_t *before = &closure.bits[node * closure.words];
+    for (unsigned i = starts[node]; i < starts[node + 1]; ++i) {
+      uint64_t *row = &closure.bits[successors[i] * closure.words];
+      for (size_t word = 0; word < closure.words; ++word)
+        row[word] |= before[word];
+      row[node / 64] |= uint64_t(1) << (node % 64);
+      if (!--missing[successors[i]])
+        ready.push_back(successors[i]);
     }
   }
-  if (visited != numNodes)
-    closure.clear();
+  closure.cyclic = visited != numNodes;
   return closure;
 }
 
@@ -563,9 +579,9 @@ collectRequirements(const Trace &trace, const Trace::Closure &closure,
            ArrayRef(bs).drop_front(first == second ? i + 1 : 0)) {
         if (!isConflict(*a, *b))
           continue;
-        if (Trace::isBefore(closure, a->node, b->node))
+        if (closure.isBefore(a->node, b->node))
           requirements.push_back({a, b});
-        else if (Trace::isBefore(closure, b->node, a->node))
+        else if (closure.isBefore(b->node, a->node))
           requirements.push_back({b, a});
         else
           return fail(*a, *b);
@@ -630,7 +646,7 @@ ScheduleAnalysis::findWaits(std::pair<Operation *, Operation *> *conflict) {
   std::vector<std::vector<Requirement>> requirements;
   for (const Trace &trace : traces) {
     Trace::Closure closure = trace.close(isKept);
-    if (closure.empty()) {
+    if (closure.isCyclic()) {
       if (conflict)
         *conflict = {nullptr, nullptr};
       return std::nullopt;
@@ -653,7 +669,7 @@ ScheduleAnalysis::findWaits(std::pair<Operation *, Operation *> *conflict) {
     for (auto [trace, needs] : llvm::zip(traces, requirements)) {
       Trace::Closure closure = trace.close(isKept);
       implied = llvm::all_of(needs, [&](const Requirement &need) {
-        return Trace::isBefore(closure, need.first->node, need.second->node);
+        return closure.isBefore(need.first->node, need.second->node);
       });
       if (!implied)
         break;
@@ -661,31 +677,38 @@ ScheduleAnalysis::findWaits(std::pair<Operation *, Operation *> *conflict) {
     if (!implied)
       waits = std::move(all);
   }
+  found = waits;
+  foundClosures.clear();
+  for (const Trace &trace : traces)
+    foundClosures.push_back(trace.close(isKept));
   return waits;
 }
 
-std::optional<unsigned>
-ScheduleAnalysis::countWaits(BufferId a, BufferId b,
-                             ArrayRef<WaitEdge> present) const {
+std::optional<unsigned> ScheduleAnalysis::countWaits(BufferId a,
+                                                     BufferId b) const {
   std::pair<BufferId, BufferId> pair = {a, b};
-  for (bool withOverlapWaits : {false, true}) {
-    std::vector<WaitEdge> added;
-    bool isOrdered = llvm::all_of(traces, [&](const Trace &base) {
-      Trace trace = base;
-      trace.addOverlap(a, b);
-      trace.addOverlap(b, a);
-      Trace::Closure closure = trace.close([&](const WaitEdge &wait) {
-        if (wait.kind != WaitEdge::Overlap)
-          return llvm::is_contained(present, wait);
-        if (withOverlapWaits && !llvm::is_contained(added, wait))
-          added.push_back(wait);
-        return withOverlapWaits;
-      });
-      return !closure.empty() &&
-             collectRequirements(trace, closure, pair, nullptr).has_value();
+  auto isOrdered = [&](const Trace &trace, const Trace::Closure &closure) {
+    return !closure.isCyclic() &&
+           collectRequirements(trace, closure, pair, nullptr).has_value();
+  };
+  if (llvm::all_of(llvm::zip(traces, foundClosures), [&](const auto &both) {
+        return isOrdered(std::get<0>(both), std::get<1>(both));
+      }))
+    return 0;
+  std::vector<WaitEdge> added;
+  for (const Trace &base : traces) {
+    Trace trace = base;
+    trace.addOverlap(a, b);
+    trace.addOverlap(b, a);
+    Trace::Closure closure = trace.close([&](const WaitEdge &wait) {
+      if (wait.kind != WaitEdge::Overlap)
+        return llvm::is_contained(found, wait);
+      if (!llvm::is_contained(added, wait))
+        added.push_back(wait);
+      return true;
     });
-    if (isOrdered)
-      return added.size();
+    if (!isOrdered(trace, closure))
+      return std::nullopt;
   }
-  return std::nullopt;
+  return added.size();
 }

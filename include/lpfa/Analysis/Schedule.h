@@ -108,14 +108,25 @@ public:
   /// Adds the edges that a write by `guest` to memory of `host` may wait for.
   void addOverlap(BufferId host, BufferId guest);
 
-  /// For each event the events that happen before it, given which optional
-  /// edges are there. Empty where the events are in a cycle: a deadlock.
-  using Closure = std::vector<std::vector<uint64_t>>;
-  Closure close(llvm::function_ref<bool(const WaitEdge &)> isPresent) const;
+  /// For each event the events that happen before it, a row of bits an event.
+  class Closure {
+  public:
+    /// Whether the events are in a cycle: a deadlock.
+    bool isCyclic() const { return cyclic; }
 
-  static bool isBefore(const Closure &closure, unsigned a, unsigned b) {
-    return closure[b][a / 64] >> (a % 64) & 1;
-  }
+    bool isBefore(unsigned a, unsigned b) const {
+      return bits[b * words + a / 64] >> (a % 64) & 1;
+    }
+
+  private:
+    friend class Trace;
+    bool cyclic = false;
+    size_t words = 0;
+    std::vector<uint64_t> bits;
+  };
+
+  /// What happens before what, given which optional edges are there.
+  Closure close(llvm::function_ref<bool(const WaitEdge &)> isPresent) const;
 
 private:
   friend class Tracer;
@@ -158,14 +169,15 @@ public:
   std::optional<std::vector<WaitEdge>> findWaits(
       std::pair<mlir::Operation *, mlir::Operation *> *conflict = nullptr);
 
-  /// How many waits beyond `present` let the two buffers share memory: none
-  /// where the present ones suffice, nothing where no wait can do it.
-  std::optional<unsigned> countWaits(BufferId a, BufferId b,
-                                     llvm::ArrayRef<WaitEdge> present) const;
+  /// How many waits beyond those that `findWaits` found let the two buffers
+  /// share memory: none where these suffice, nothing where no wait can do it.
+  std::optional<unsigned> countWaits(BufferId a, BufferId b) const;
 
 private:
   std::vector<Trace> traces;
   std::vector<std::pair<BufferId, BufferId>> overlaps;
+  std::vector<WaitEdge> found;
+  std::vector<Trace::Closure> foundClosures;
 };
 
 } // namespace lpfa

@@ -220,10 +220,7 @@ LogicalResult PlaceTiles::placeTensorMemory(KernelOp kernel) {
     if (failed(traces))
       return failure();
     ScheduleAnalysis analysis(std::move(*traces));
-    std::pair<Operation *, Operation *> conflict;
-    std::optional<std::vector<WaitEdge>> present =
-        analysis.findWaits(&conflict);
-    if (!present)
+    if (!analysis.findWaits())
       return kernel.emitOpError("has accesses that no wait can order");
     for (Tile &tile : fixed) {
       if (!isHost(tile.buffer))
@@ -231,7 +228,7 @@ LogicalResult PlaceTiles::placeTensorMemory(KernelOp kernel) {
       rooms.push_back({&tile, tile.offset, tile.offset + tile.columns});
       for (auto [index, guest] : llvm::enumerate(guests)) {
         std::optional<unsigned> waits =
-            analysis.countWaits(tile.buffer, guest.buffer, *present);
+            analysis.countWaits(tile.buffer, guest.buffer);
         costs[index].push_back({waits.has_value(), waits.value_or(0)});
       }
     }
