@@ -21,7 +21,10 @@ def main(paths):
             if case.find("failure") is not None or case.find("error") is not None:
                 failed.append(name)
             elif skip is not None:
-                skipped.append(f"{name}: {skip.get('message') or 'no reason given'}")
+                reason = (skip.get("message") or "no reason given").splitlines()
+                skipped.append(f"{name}: {reason[-1].strip()}")
+            elif case.get("status") == "notrun":
+                skipped.append(f"{name}: disabled")
             else:
                 passed += 1
 

@@ -14,11 +14,15 @@ bash scripts/build.sh all lpfa-test-depends || exit 1
 rm -rf "$results"
 mkdir -p "$results"
 status=0
-echo "test: lit and unit tests"
-.venv/bin/lit -v "$build/test" "$build/test/Unit" --xunit-xml-output "$results/lit.xml" || status=1
+echo "test: IR and tools, with lit"
+.venv/bin/lit -v "$build/test" --xunit-xml-output "$results/lit.xml" || status=1
+for program in "$build"/test/Unit/*/*Tests; do
+  echo "test: $(basename "$program")"
+  "$program" --gtest_brief=1 --gtest_output="xml:$results/$(basename "$program").xml" || status=1
+done
 echo "test: Python"
 PATH=$PWD/$build/bin:$PATH PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1 LPFA_TOOLS_DIR=$PWD/$build/bin \
   .venv/bin/python3 -m pytest -q -rfE -p no:cacheprovider --junitxml "$results/pytest.xml" test/Python test/Integration || status=1
 
-.venv/bin/python3 scripts/summarize.py "$results/lit.xml" "$results/pytest.xml" || status=1
+.venv/bin/python3 scripts/summarize.py "$results/lit.xml" "$results"/*Tests.xml "$results/pytest.xml" || status=1
 exit $status
