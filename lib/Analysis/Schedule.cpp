@@ -14,6 +14,20 @@
 using namespace mlir;
 using namespace lpfa;
 
+std::vector<BufferId> lpfa::getBuffers(KernelOp kernel) {
+  std::vector<BufferId> buffers;
+  for (Operation &op : kernel.getBody().front()) {
+    unsigned count = 0;
+    if (auto channel = dyn_cast<ChannelOp>(op))
+      count = channel.getChannel().getType().getBuffers().size();
+    else if (isa<AccumulatorOp, ScratchOp>(op))
+      count = 1;
+    for (unsigned index = 0; index < count; ++index)
+      buffers.push_back({&op, index});
+  }
+  return buffers;
+}
+
 BufferType lpfa::getBufferType(BufferId buffer) {
   if (auto channel = dyn_cast<ChannelOp>(buffer.declaration))
     return channel.getChannel().getType().getBuffers()[buffer.index];

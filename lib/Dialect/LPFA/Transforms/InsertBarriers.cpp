@@ -36,6 +36,12 @@ static SmallVector<Operation *> getSlotUsers(RoleOp role, ChannelOp channel) {
 
 static bool isTensorCore(Operation *op) { return isa<MmaOp, CopyScalesOp>(op); }
 
+/// Whether the role's work on an accumulator is the tensor core's.
+static bool multiplies(RoleOp role) {
+  return role->walk([](MmaOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
 static bool isInTensorMemory(Value buffer) {
   auto type = dyn_cast<BufferType>(buffer.getType());
   return type && type.getSpace() == MemorySpace::Tensor;
@@ -61,9 +67,11 @@ enum class Arrival { Threads, Commit, Bytes };
 /// What a cursor counts: the slots of a channel, or an accumulator's turns.
 enum class Counts { Slots, Takes, Gives };
 
-/// The barriers of one channel, and of one direction of an accumulator.
+/// The barriers of one channel, and how its roles arrive at them.
 struct Barriers {
   Value full, free;
+  Arrival put;
+  DenseMap<Operation *, Arrival> releases;
 };
 
 struct InsertBarriers : public lpfa::impl::InsertBarriersBase<InsertBarriers> {
@@ -128,19 +136,6 @@ Arrival InsertBarriers::getReleaseArrival(RoleOp role, ChannelOp channel) {
 // Analysis
 //===----------------------------------------------------------------------===//
 
-/// All buffers of channels, accumulators and scratch.
-static std::vector<BufferId> getBuffers(KernelOp kernel) {
-  std::vector<BufferId> buffers;
-  for (Operation &op : kernel.getBody().front()) {
-    if (auto channel = dyn_cast<ChannelOp>(op))
-      for (unsigned i = 0; i < channel.getPlaces()->size(); ++i)
-        buffers.push_back({&op, i});
-    else if (isa<AccumulatorOp, ScratchOp>(op))
-      buffers.push_back({&op, 0});
-  }
-  return buffers;
-}
-
 static bool overlap(BufferId a, BufferId b) {
   PlaceAttr placeA = getPlace(a), placeB = getPlace(b);
   auto getEnd = [](BufferId buffer, PlaceAttr place) {
@@ -194,6 +189,7 @@ void InsertBarriers::declareBarriers(KernelOp kernel) {
                              arrivals, builder.getStringAttr(guards));
   };
   for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>()) {
+    Barriers &made = channelBarriers[channel];
     int64_t putCount = 0, freeCount = 0;
     for (RoleOp role : kernel.getBody().getOps<RoleOp>()) {
       bool puts = false, releases = false;
@@ -201,12 +197,16 @@ void InsertBarriers::declareBarriers(KernelOp kernel) {
         puts |= isa<PutOp>(user) && role->isAncestor(user);
         releases |= isa<ReleaseOp>(user) && role->isAncestor(user);
       }
-      if (puts)
-        putCount += getCount(role, getPutArrival(role, channel));
-      if (releases)
-        freeCount += getCount(role, getReleaseArrival(role, channel));
+      if (puts) {
+        made.put = getPutArrival(role, channel);
+        putCount += getCount(role, made.put);
+      }
+      if (releases) {
+        Arrival arrival = getReleaseArrival(role, channel);
+        made.releases[role] = arrival;
+        freeCount += getCount(role, arrival);
+      }
     }
-    Barriers &made = channelBarriers[channel];
     made.full = declare(channel, "full", channel.getStages(), putCount,
                         "content of " + channel.getName() + " is there");
     if (needsFree(channel))
@@ -226,9 +226,7 @@ void InsertBarriers::declareBarriers(KernelOp kernel) {
         auto giver = other->getParentOfType<RoleOp>();
         if (!isa<GiveOp>(other) || giver == taker)
           continue;
-        bool commits =
-            giver->walk([](MmaOp) { return WalkResult::interrupt(); })
-                .wasInterrupted();
+        bool commits = multiplies(giver);
         barrier = declare(
             accumulator, ("for." + taker.getName()).str(), 1,
             getCount(giver, commits ? Arrival::Commit : Arrival::Threads),
@@ -285,7 +283,7 @@ void InsertBarriers::rewriteBegin(RoleOp role, Operation *op,
   } else {
     if (isNeeded(WaitEdge::Free, channel, op))
       emitWait(builder, role, made.free, cursor, channel.getStages());
-    if (getPutArrival(role, channel) == Arrival::Bytes) {
+    if (made.put == Arrival::Bytes) {
       int64_t bytes = 0;
       for (BufferType buffer : channel.getChannel().getType().getBuffers())
         bytes += buffer.getSize();
@@ -334,20 +332,13 @@ void InsertBarriers::rewriteEnd(RoleOp role, Operation *op, ChannelOp channel) {
       FenceOp::create(builder, loc, FenceKind::TensorStores);
     if (toShared && isReadByEngine)
       FenceOp::create(builder, loc, FenceKind::ProxyAsync);
-    Arrival arrival = llvm::any_of(users, isTensorCore) ? Arrival::Commit
-                      : llvm::any_of(users, llvm::IsaPred<LoadAsyncOp>)
-                          ? Arrival::Bytes
-                          : Arrival::Threads;
-    if (arrival != Arrival::Bytes)
-      emitArrive(builder, role, arrival, made.full, cursor);
+    if (made.put != Arrival::Bytes)
+      emitArrive(builder, role, made.put, made.full, cursor);
   } else {
     if (llvm::any_of(users, llvm::IsaPred<StoreAsyncOp>))
       StoreWaitOp::create(builder, loc, /*complete=*/false);
     if (made.free)
-      emitArrive(builder, role,
-                 llvm::any_of(users, isTensorCore) ? Arrival::Commit
-                                                   : Arrival::Threads,
-                 made.free, cursor);
+      emitArrive(builder, role, made.releases.lookup(role), made.free, cursor);
   }
   AdvanceOp::create(builder, loc, cursor);
   op->erase();
@@ -366,8 +357,7 @@ void InsertBarriers::rewriteTurn(RoleOp role, Operation *op) {
     for (auto &[key, barrier] : turnBarriers) {
       if (key.first != accumulator || key.second == role)
         continue;
-      bool commits = role->walk([](MmaOp) { return WalkResult::interrupt(); })
-                         .wasInterrupted();
+      bool commits = multiplies(role);
       Value cursor = getCursor(role, accumulator, Counts::Gives);
       emitArrive(builder, role, commits ? Arrival::Commit : Arrival::Threads,
                  barrier, cursor);

@@ -59,19 +59,12 @@ private:
 };
 } // namespace
 
-/// All buffers of a kernel in `space`, in order of declaration.
+/// The buffers of a kernel in `space`, in order of declaration.
 static std::vector<BufferId> getBuffers(KernelOp kernel, MemorySpace space) {
-  std::vector<BufferId> buffers;
-  for (Operation &op : kernel.getBody().front()) {
-    unsigned count = 0;
-    if (auto channel = dyn_cast<ChannelOp>(op))
-      count = channel.getChannel().getType().getBuffers().size();
-    else if (isa<AccumulatorOp, ScratchOp>(op))
-      count = 1;
-    for (unsigned index = 0; index < count; ++index)
-      if (getBufferType({&op, index}).getSpace() == space)
-        buffers.push_back({&op, index});
-  }
+  std::vector<BufferId> buffers = getBuffers(kernel);
+  llvm::erase_if(buffers, [&](BufferId buffer) {
+    return getBufferType(buffer).getSpace() != space;
+  });
   return buffers;
 }
 
