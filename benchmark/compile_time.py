@@ -20,7 +20,8 @@ SOURCE = ROOT / "test/Integration/attention-forward.mlir"
 
 def functions(text):
     """The functions of a module as modules of their own, by name."""
-    parts = text.split("func.func @")[1:]
+    lines = [line for line in text.splitlines() if not line.startswith("//")]
+    parts = ("\n".join(lines) + "\n").split("func.func @")[1:]
     return {
         part.split("(")[0]: "func.func @" + part[: part.index("\n}\n") + 3]
         for part in parts
