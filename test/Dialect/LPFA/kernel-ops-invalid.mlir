@@ -349,3 +349,125 @@ lpfa.kernel @normalize_c1 stage(tile) () {
   // expected-error @below {{must divide an f32 tile by one f32 a row, to f32, f16 or bf16 of the same shape (C1)}}
   %y = lpfa.normalize %x by %r : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x64xbf16>
 }
+
+// -----
+
+lpfa.kernel @accumulator_c1 stage(placed) threads(128) tensor_columns(64) () {
+  // expected-error @below {{place must have 128 of tensor memory (C1)}}
+  %o = lpfa.accumulator "O" owner("all") at <tensor, 0, 64> : !lpfa.buffer<128x128xf32, tensor>
+}
+
+// -----
+
+lpfa.kernel @scratch_c1 stage(placed) threads(128) shared_bytes(512) () {
+  // expected-error @below {{place must have 4 of tensor memory (C1)}}
+  %s = lpfa.scratch "scales" at <shared, 0, 512> : !lpfa.buffer<32x4x4xf8E8M0FNU, tensor>
+}
+
+// -----
+
+lpfa.kernel @store_async_c1 stage(roles) threads(128) (%x: !lpfa.view<?x?xf32>, %i: index) {
+  %a = lpfa.scratch "a" : !lpfa.buffer<128x128xf32, tensor>
+  lpfa.role "store" warps(1 from 0) registers(48) elected {
+    // expected-error @below {{must store from shared memory (C1)}}
+    lpfa.store_async %a -> %x[%i, %i] : !lpfa.buffer<128x128xf32, tensor>, !lpfa.view<?x?xf32>
+  }
+}
+
+// -----
+
+lpfa.kernel @store_async_c1_element stage(roles) threads(128) (%x: !lpfa.view<?x?xf16>, %i: index) {
+  %a = lpfa.scratch "a" : !lpfa.buffer<128x32xf32, shared>
+  lpfa.role "store" warps(1 from 0) registers(48) elected {
+    // expected-error @below {{which is no piece of '!lpfa.view<?x?xf16>' (C1)}}
+    lpfa.store_async %a -> %x[%i, %i] : !lpfa.buffer<128x32xf32, shared>, !lpfa.view<?x?xf16>
+  }
+}
+
+// -----
+
+lpfa.kernel @rescale_buffer_c1 stage(roles) threads(128) () {
+  %a = lpfa.scratch "a" : !lpfa.buffer<128x128xf32, tensor>
+  lpfa.role "all" warps(4 from 0) registers(128) {
+    %f = lpfa.splat 1.0 : !lpfa.tile<64xf32>
+    // expected-error @below {{must have an f32 buffer in tensor memory and a factor a row (C1)}}
+    lpfa.rescale_buffer %a by %f : !lpfa.buffer<128x128xf32, tensor>, !lpfa.tile<64xf32>
+  }
+}
+
+// -----
+
+lpfa.kernel @slice_c1_negative stage(roles) threads(128) () {
+  %a = lpfa.scratch "a" : !lpfa.buffer<128x128xf32, tensor>
+  lpfa.role "all" warps(4 from 0) registers(48) {
+    // expected-error @below {{must be columns of the buffer, in tensor memory (C1)}}
+    %s = lpfa.slice %a[-32] : !lpfa.buffer<128x128xf32, tensor> to !lpfa.buffer<128x64xf32, tensor>
+  }
+}
+
+// -----
+
+lpfa.kernel @acquire_c1 stage(roles) threads(128) () {
+  %c = lpfa.channel "K" stages(1) : !lpfa.channel<128xf32 shared>
+  lpfa.role "all" warps(4 from 0) registers(128) {
+    // expected-error @below {{must return the channel's buffers (C1)}}
+    %a = "lpfa.acquire"(%c) : (!lpfa.channel<128xf32 shared>) -> !lpfa.buffer<64xf32, shared>
+  }
+}
+
+// -----
+
+lpfa.kernel @get_c1 stage(roles) threads(128) () {
+  %c = lpfa.channel "K" stages(1) : !lpfa.channel<128xf32 shared>
+  lpfa.role "all" warps(4 from 0) registers(128) {
+    // expected-error @below {{must return the channel's buffers (C1)}}
+    "lpfa.get"(%c) : (!lpfa.channel<128xf32 shared>) -> ()
+  }
+}
+
+// -----
+
+lpfa.kernel @slot_c1 stage(synchronized) threads(128) () {
+  %c = lpfa.channel "K" stages(2) at [#lpfa.place<shared, 0, 512>] : !lpfa.channel<128xf32 shared>
+  lpfa.role "all" warps(4 from 0) registers(128) {
+    %u = lpfa.cursor stages(3) : !lpfa.cursor
+    // expected-error @below {{cursor must have the channel's stages (C1)}}
+    %a = lpfa.slot %c use %u : !lpfa.channel<128xf32 shared>
+  }
+}
+
+// -----
+
+lpfa.kernel @barrier_c1 stage(synchronized) threads(128) () {
+  // expected-error @below {{stages and arrivals must be positive (C1)}}
+  %b = lpfa.barrier "b" stages(1) arrivals(0) : !lpfa.barrier
+}
+
+// -----
+
+lpfa.kernel @expect_bytes_c1 stage(synchronized) threads(128) () {
+  %b = lpfa.barrier "b" stages(1) arrivals(1) : !lpfa.barrier
+  lpfa.role "all" warps(4 from 0) registers(48) {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    // expected-error @below {{bytes must be positive (C1)}}
+    lpfa.expect_bytes %b use %u bytes(0) : !lpfa.barrier
+  }
+}
+
+// -----
+
+lpfa.kernel @dot_c2 stage(tile) () {
+  %a = lpfa.splat 0.0 : !lpfa.tile<128x256xf32>
+  %s = lpfa.splat 0.0 : !lpfa.tile<32x4x4xf8E8M0FNU>
+  // expected-error @below {{scales must be one atom each, sizes at most 128 (C2)}}
+  %d = lpfa.dot %a, %a scaled %s, %s transpose_b : !lpfa.tile<128x256xf32>, !lpfa.tile<128x256xf32> -> !lpfa.tile<128x128xf32>
+}
+
+// -----
+
+lpfa.kernel @softmax_c1 stage(tile) () {
+  %x = lpfa.splat 0.0 : !lpfa.tile<128x48xf32>
+  %r = lpfa.splat 0.0 : !lpfa.tile<128xf32>
+  // expected-error @below {{scores must be f32, with a multiple of 32 and at most 128 columns (C1)}}
+  %p, %sp, %m, %l, %g, %f = lpfa.softmax_step %x, %r, %r, %r scale(1.0) <row_max> : !lpfa.tile<128x48xf32> -> !lpfa.tile<128x48xf8E4M3FN>
+}

@@ -83,8 +83,6 @@ void KernelOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
-void KernelOp::getAsmBlockArgumentNames(Region &, OpAsmSetValueNameFn) {}
-
 /// The places of an op that declares buffers, with their stages.
 static void forEachPlace(Operation *op,
                          function_ref<void(PlaceAttr, int64_t)> callback) {
@@ -308,8 +306,6 @@ void ForWorkOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
                       /*printBlockTerminators=*/false);
 }
-
-void ForWorkOp::getAsmBlockArgumentNames(Region &, OpAsmSetValueNameFn) {}
 
 /// One index argument for each bound.
 static LogicalResult verifyCoordinates(Operation *op, Region &region,

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PieceVerifier.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 
 using namespace mlir;
@@ -99,32 +100,20 @@ LogicalResult SlotAtOp::verify() {
 // Moving tiles
 //===----------------------------------------------------------------------===//
 
-/// Whether a tile of `shape` and `element` can be a piece of `view`.
-static LogicalResult verifyPiece(Operation *op, ViewType view,
-                                 ValueRange indices, ShapedType piece) {
-  if (int64_t(indices.size()) != view.getRank())
-    return op->emitOpError("must have an index for each dimension of ")
-           << view << " (C1)";
-  if (piece.getRank() > view.getRank() ||
-      piece.getElementType() != view.getElementType())
-    return op->emitOpError("moves ") << piece << ", no piece of " << view;
-  return success();
-}
-
 LogicalResult LoadAsyncOp::verify() {
   if (getBuffer().getType().getSpace() != MemorySpace::Shared)
     return emitOpError("must load to shared memory (C1)");
   if (bool(getBarrier()) != bool(getCursor()))
     return emitOpError("must have both a barrier and a cursor or neither");
   return verifyPiece(*this, getView().getType(), getIndices(),
-                     getBuffer().getType());
+                     getBuffer().getType(), "C1");
 }
 
 LogicalResult StoreAsyncOp::verify() {
   if (getBuffer().getType().getSpace() != MemorySpace::Shared)
     return emitOpError("must store from shared memory (C1)");
   return verifyPiece(*this, getView().getType(), getIndices(),
-                     getBuffer().getType());
+                     getBuffer().getType(), "C1");
 }
 
 LogicalResult CopyScalesOp::verify() {
@@ -189,6 +178,7 @@ LogicalResult SliceOp::verify() {
       result.getSpace() != MemorySpace::Tensor || buffer.getRank() != 2 ||
       result.getRank() != 2 || buffer.getShape()[0] != result.getShape()[0] ||
       buffer.getElementType() != result.getElementType() ||
+      int64_t(getColumn()) < 0 ||
       int64_t(getColumn()) + result.getShape()[1] > buffer.getShape()[1])
     return emitOpError("must be columns of the buffer, in tensor memory (C1)");
   return success();

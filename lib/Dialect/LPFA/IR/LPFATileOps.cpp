@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PieceVerifier.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 
 using namespace mlir;
@@ -15,26 +16,27 @@ using namespace lpfa;
 // Verifiers
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifyPiece(Operation *op, ViewType view,
-                                 ValueRange indices, TileType tile) {
+LogicalResult lpfa::verifyPiece(Operation *op, ViewType view,
+                                ValueRange indices, ShapedType piece,
+                                StringRef constraint) {
   if (int64_t(indices.size()) != view.getRank())
     return op->emitOpError("must have an index for each dimension of ")
            << view << " (C1)";
-  if (tile.getRank() > view.getRank() ||
-      tile.getElementType() != view.getElementType())
-    return op->emitOpError("moves ")
-           << tile << ", which is no piece of " << view << " (C2)";
+  if (piece.getRank() > view.getRank() ||
+      piece.getElementType() != view.getElementType())
+    return op->emitOpError("moves ") << piece << ", which is no piece of "
+                                     << view << " (" << constraint << ")";
   return success();
 }
 
 LogicalResult LoadOp::verify() {
   return verifyPiece(*this, getView().getType(), getIndices(),
-                     getTile().getType());
+                     getTile().getType(), "C2");
 }
 
 LogicalResult StoreOp::verify() {
   return verifyPiece(*this, getView().getType(), getIndices(),
-                     getTile().getType());
+                     getTile().getType(), "C2");
 }
 
 LogicalResult PackAtomOp::verify() {

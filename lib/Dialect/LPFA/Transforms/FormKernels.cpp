@@ -238,6 +238,38 @@ static LogicalResult verifySupported(AttentionOp op) {
   return success();
 }
 
+/// Coordinates and work numbers of a kernel have 32 bits, with room for a
+/// tile, or a grid, past the end.
+constexpr int64_t kMaxSize = int64_t(1) << 30;
+
+/// Refuses sizes that a kernel's coordinates cannot count: known ones at once,
+/// the others where the kernel is launched.
+static LogicalResult checkCoordinates(OpBuilder &builder, AttentionOp op,
+                                      int64_t tileRows) {
+  IndexBuilder index(builder, op.getLoc());
+  const char *message = "has a size above 2^30, more than a kernel can count";
+  auto check = [&](Value size) -> LogicalResult {
+    std::optional<int64_t> known = getConstantIntValue(size);
+    if (known && *known > kMaxSize)
+      return op.emitOpError(message);
+    emitCheck(builder, op,
+              builder.createOrFold<arith::CmpIOp>(
+                  op.getLoc(), arith::CmpIPredicate::sle, size,
+                  index.constant(kMaxSize)),
+              message);
+    return success();
+  };
+  Value batch = index.dim(op.getQ(), 0), heads = index.dim(op.getQ(), 1),
+        rows = index.dim(op.getQ(), 2), keys = index.dim(op.getK(), 2);
+  // Products of sizes that have passed do not wrap.
+  Value sequences = index.mul(batch, heads);
+  Value tiles = index.mul(sequences, index.ceildiv(rows, tileRows));
+  for (Value size : {batch, heads, rows, keys, sequences, tiles})
+    if (failed(check(size)))
+      return failure();
+  return success();
+}
+
 KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors) {
   KernelOp kernel = createKernel(op, "kernel", tensors);
   MLIRContext *context = &getContext();
@@ -376,6 +408,8 @@ LogicalResult FormKernels::formAttention(AttentionOp op) {
     return failure();
   OpBuilder builder(op);
   emitSizeChecks(builder, op);
+  if (failed(checkCoordinates(builder, op, TargetModel::mmaRows * queryTiles)))
+    return failure();
   SmallVector<Value> inputs = {
       op.getQ(), packScales(op, op.getQScales(), false),
       op.getK(), packScales(op, op.getKScales(), false),

@@ -36,3 +36,16 @@ func.func @jagged(
          tensor<1x1x?x64xf8E4M3FN>, tensor<1x1x?x64xf8E8M0FNU>, tensor<?xi32>, tensor<?xi32>) -> (tensor<1x1x?x64xf32>, tensor<1x1x?xf32>)
   return %o, %lse : tensor<1x1x?x64xf32>, tensor<1x1x?xf32>
 }
+
+// -----
+
+func.func @too_long(
+    %q: tensor<1x1x1073741825x64xf8E4M3FN>, %sq: tensor<1x1x1073741825x2xf8E8M0FNU>,
+    %k: tensor<1x1x1x64xf8E4M3FN>, %sk: tensor<1x1x1x2xf8E8M0FNU>, %sv: tensor<1x1x1x64xf8E8M0FNU>)
+    -> (tensor<1x1x1073741825x64xf32>, tensor<1x1x1073741825xf32>) {
+  // expected-error @below {{has a size above 2^30, more than a kernel can count}}
+  %o, %lse = lpfa.attention %q scaled %sq, %k scaled %sk, %k scaled %sv {scale = 0.125 : f32}
+      : (tensor<1x1x1073741825x64xf8E4M3FN>, tensor<1x1x1073741825x2xf8E8M0FNU>, tensor<1x1x1x64xf8E4M3FN>, tensor<1x1x1x2xf8E8M0FNU>,
+         tensor<1x1x1x64xf8E4M3FN>, tensor<1x1x1x64xf8E8M0FNU>) -> (tensor<1x1x1073741825x64xf32>, tensor<1x1x1073741825xf32>)
+  return %o, %lse : tensor<1x1x1073741825x64xf32>, tensor<1x1x1073741825xf32>
+}

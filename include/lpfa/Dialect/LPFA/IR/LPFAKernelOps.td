@@ -12,7 +12,6 @@
 include "lpfa/Dialect/LPFA/IR/LPFAAttributes.td"
 include "lpfa/Dialect/LPFA/IR/LPFATypes.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
-include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
@@ -52,9 +51,7 @@ def LPFA_StageAttr : EnumAttr<LPFA_Dialect, LPFA_Stage, "stage"> {
 //===----------------------------------------------------------------------===//
 
 def LPFA_KernelOp : LPFA_Op<"kernel", [
-    IsolatedFromAbove, Symbol, SingleBlock, NoTerminator,
-    DeclareOpInterfaceMethods<OpAsmOpInterface,
-                              ["getAsmBlockArgumentNames"]>]> {
+    IsolatedFromAbove, Symbol, SingleBlock, NoTerminator]> {
   let summary = "a function that runs on the GPU, before its threads are told apart";
   let description = [{
     The arguments are views of global memory and index scalars. `stage` says
@@ -182,9 +179,7 @@ def LPFA_DimOp : LPFA_Op<"dim", [Pure]> {
 }
 
 def LPFA_ForWorkOp : LPFA_Op<"for_work", [
-    SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects,
-    DeclareOpInterfaceMethods<OpAsmOpInterface,
-                              ["getAsmBlockArgumentNames"]>]> {
+    SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects]> {
   let summary = "a persistent loop over work tiles";
   let description = [{
     Visits the points of the box `[0, bounds)` that belong to this CTA: point

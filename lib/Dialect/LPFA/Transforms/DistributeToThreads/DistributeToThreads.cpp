@@ -48,11 +48,6 @@ struct DistributeToThreads
     builder.setInsertionPointToStart(gpuModule.getBody());
     if (failed(KernelDistribution(kernel, builder).run()))
       return failure();
-    // Divisions with the machine's rounding alone. (Expanding all of arith
-    // would turn maxima into comparisons.)
-    RewritePatternSet patterns(&getContext());
-    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
-    walkAndApplyPatterns(gpuModule, std::move(patterns));
 
     auto callee =
         SymbolRefAttr::get(gpuModule.getSymNameAttr(),
