@@ -305,7 +305,7 @@ LogicalResult Extractor::addIndex(Operation &op) {
     return success();
   }
 
-  SmallVector<Formula> operands;
+  std::vector<Formula> operands;
   auto getOperands = [&]() -> LogicalResult {
     for (Value operand : op.getOperands()) {
       FailureOr<Formula> formula = getFormula(op, operand);

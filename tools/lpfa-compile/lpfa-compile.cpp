@@ -11,6 +11,7 @@
 #include "lpfa/Dialect/LPFA/IR/LPFADialect.h"
 #include "lpfa/Target/Compiler.h"
 #include "lpfa/Target/PTX.h"
+#include "lpfa/Target/PlanPrinter.h"
 #include "lpfa/Target/Ptxas.h"
 #include "lpfa/Target/TargetModel.h"
 #include "mlir/IR/AsmState.h"

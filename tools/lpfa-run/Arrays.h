@@ -5,17 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// How tensors travel in NumPy files: an element type that NumPy knows as
-// itself, any other as codes of its own width: bf16 in uint16, narrower floats
-// one code a byte in uint8.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef LPFA_TOOLS_LPFA_RUN_ARRAYS_H
 #define LPFA_TOOLS_LPFA_RUN_ARRAYS_H
 
-#include "lpfa/Runtime/Npy.h"
+#include "lpfa/Runtime/Arrays.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/Support/Error.h"
@@ -37,14 +31,6 @@ NpyArray makeArray(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> shape);
 
 /// The elements of `array`, which holds a tensor of `elementType`, as doubles.
 std::vector<double> toDoubles(const NpyArray &array, mlir::Type elementType);
-
-/// Writes `results` to `directory`/result0.npy and so on, making the directory
-/// where needed. On failure no result is left behind.
-llvm::Error writeResults(llvm::ArrayRef<NpyArray> results,
-                         llvm::StringRef directory);
-
-/// Fails when `directory` can't be made or written to, without touching it.
-llvm::Error checkWritable(llvm::StringRef directory);
 
 } // namespace lpfa
 

@@ -51,11 +51,11 @@ private:
 } // namespace
 
 Expected<int64_t> PlanRun::evaluate(const Formula &formula, const Twine &what) {
-  auto value = formula.evaluate(inputs);
+  std::string error;
+  std::optional<int64_t> value = formula.evaluate(inputs, error);
   if (!value)
-    return llvm::createStringError(what + ": " +
-                                   llvm::toString(value.takeError()));
-  return value;
+    return llvm::createStringError(what + ": " + error);
+  return *value;
 }
 
 llvm::Error PlanRun::prepare(TypeRange resultTypes, ArrayRef<NpyArray> arrays) {

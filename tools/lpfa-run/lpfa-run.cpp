@@ -145,8 +145,10 @@ static llvm::Error checkOptions() {
     return llvm::createStringError("--out=DIR is needed for the results");
   if (toleranceDecibels.getNumOccurrences() && comparand == Device::None)
     return llvm::createStringError("--tolerance-db needs --compare=reference");
-  return outputDirectory.empty() ? llvm::Error::success()
-                                 : checkWritable(outputDirectory);
+  std::string message;
+  if (!outputDirectory.empty() && !checkWritable(outputDirectory, message))
+    return llvm::createStringError("--out: " + message);
+  return llvm::Error::success();
 }
 
 static llvm::Error setOptions(SimulationOptions &options) {
@@ -247,9 +249,11 @@ static llvm::Error run(ModuleOp module) {
     if (auto error = compareResults(*function, *results, *references))
       return error;
   }
-  if (outputDirectory.empty())
-    return llvm::Error::success();
-  return writeResults(*results, outputDirectory);
+  std::string message;
+  if (!outputDirectory.empty() &&
+      !writeResults(*results, outputDirectory, message))
+    return llvm::createStringError("--out: " + message);
+  return llvm::Error::success();
 }
 
 int main(int argc, char **argv) {

@@ -1,5 +1,4 @@
-//===- Compiler.h - From a module to kernels that can be launched -*- C++
-//-*-===//
+//===- Compiler.h - From a module to launchable kernels ---------*- C++ -*-===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,7 +10,7 @@
 #define LPFA_TARGET_COMPILER_H
 
 #include "lpfa/Pipelines.h"
-#include "lpfa/Target/LaunchPlan.h"
+#include "lpfa/Runtime/LaunchPlan.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace lpfa {

@@ -9,7 +9,7 @@
 #ifndef LPFA_TARGET_PLANEXTRACTION_H
 #define LPFA_TARGET_PLANEXTRACTION_H
 
-#include "lpfa/Target/LaunchPlan.h"
+#include "lpfa/Runtime/LaunchPlan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace lpfa {

@@ -14,10 +14,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LPFA_TARGET_LAUNCHPLAN_H
-#define LPFA_TARGET_LAUNCHPLAN_H
+#ifndef LPFA_RUNTIME_LAUNCHPLAN_H
+#define LPFA_RUNTIME_LAUNCHPLAN_H
 
-#include "lpfa/Target/Formula.h"
+#include "lpfa/Runtime/Formula.h"
 #include <array>
 #include <string>
 
@@ -46,6 +46,9 @@ struct PlanTemporary {
 /// A buffer that the launcher holds.
 struct PlanBuffer {
   enum class Kind { Argument, Temporary, Result };
+  /// In plan.json and in messages.
+  static const char *getName(Kind kind);
+
   Kind kind = Kind::Argument;
   unsigned index = 0;
 };
@@ -120,21 +123,14 @@ struct ModulePlan {
 };
 
 /// The size of an element in memory, in bits; nothing for unknown names.
-std::optional<unsigned> getElementBits(llvm::StringRef element);
+std::optional<unsigned> getElementBits(const std::string &element);
 
-llvm::json::Value toJSON(const LaunchPlan &plan);
-bool fromJSON(const llvm::json::Value &json, LaunchPlan &plan,
-              llvm::json::Path path);
-llvm::json::Value toJSON(const ModulePlan &plan);
-bool fromJSON(const llvm::json::Value &json, ModulePlan &plan,
-              llvm::json::Path path);
-
-/// Reads plan.json. The error says where the text is wrong.
-llvm::Expected<ModulePlan> parsePlan(llvm::StringRef text);
-
-/// What plan.json holds, indented, with a newline at the end.
-std::string printPlan(const ModulePlan &plan);
+/// Reads the text of plan.json. Nothing and a line that says where the text is
+/// wrong, in `error`, if it is no plan: kinds and names are checked, and that
+/// every buffer, argument and dimension that is referred to exists.
+std::optional<ModulePlan> parsePlan(const std::string &text,
+                                    std::string &error);
 
 } // namespace lpfa
 
-#endif // LPFA_TARGET_LAUNCHPLAN_H
+#endif // LPFA_RUNTIME_LAUNCHPLAN_H

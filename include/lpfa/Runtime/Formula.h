@@ -6,15 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LPFA_TARGET_FORMULA_H
-#define LPFA_TARGET_FORMULA_H
+#ifndef LPFA_RUNTIME_FORMULA_H
+#define LPFA_RUNTIME_FORMULA_H
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/StringRef.h"
-#include "llvm/Support/Error.h"
-#include "llvm/Support/JSON.h"
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace lpfa {
@@ -24,8 +22,9 @@ struct ArgumentShape {
   std::vector<int64_t> sizes;
   std::vector<int64_t> strides;
 
-  /// The shape of a contiguous tensor, last dimension fastest.
-  static ArgumentShape contiguous(llvm::ArrayRef<int64_t> sizes);
+  /// The shape of a contiguous tensor, last dimension fastest. Empty dimensions
+  /// count as one, so that no stride is zero.
+  static ArgumentShape contiguous(const std::vector<int64_t> &sizes);
 };
 
 /// What formulas are evaluated on.
@@ -35,8 +34,8 @@ struct FormulaInputs {
   int64_t multiprocessors = 1;
 };
 
-/// An integer computed from the arguments' sizes, such as a grid. In JSON a
-/// number, or an array of an operation and its operands:
+/// An integer computed from the arguments' sizes, such as a grid. In plan.json
+/// a number, or an array of an operation and its operands:
 /// `["ceildiv", ["dim", 0, 2], 128]` is dimension 2 of argument 0, divided by
 /// 128 and rounded up.
 class Formula {
@@ -69,7 +68,7 @@ public:
   static Formula multiprocessors();
   /// An operation on formulas; folded where the operands are constants, or
   /// neutral as in x + 0, x * 1 and x / 1.
-  static Formula get(Kind kind, llvm::ArrayRef<Formula> operands);
+  static Formula get(Kind kind, const std::vector<Formula> &operands);
 
   friend Formula operator+(const Formula &a, const Formula &b) {
     return get(Kind::Add, {a, b});
@@ -84,14 +83,22 @@ public:
   Kind getKind() const;
   /// The value of a constant.
   std::optional<int64_t> getConstant() const;
+  /// Of a dimension or a stride: which argument's, and which one.
+  unsigned getArgument() const;
+  unsigned getDimension() const;
+  /// Of an operation.
+  const std::vector<Formula> &getOperands() const;
+
+  /// The name of a kind in plan.json; null for constants.
+  static const char *getName(Kind kind);
+  /// The kind of a name, and how many operands it has.
+  static std::optional<Kind> getKind(const std::string &name,
+                                     unsigned &operands);
 
   /// Fails on a missing argument or dimension, division by zero and overflow
-  /// of 64 bits.
-  llvm::Expected<int64_t> evaluate(const FormulaInputs &inputs) const;
-
-  llvm::json::Value toJSON() const;
-  static bool fromJSON(const llvm::json::Value &json, Formula &formula,
-                       llvm::json::Path path);
+  /// of 64 bits, and says so in `error`.
+  std::optional<int64_t> evaluate(const FormulaInputs &inputs,
+                                  std::string &error) const;
 
   friend bool operator==(const Formula &a, const Formula &b);
 
@@ -101,14 +108,8 @@ private:
   std::shared_ptr<const Node> node;
 };
 
-inline llvm::json::Value toJSON(const Formula &formula) {
-  return formula.toJSON();
-}
-inline bool fromJSON(const llvm::json::Value &json, Formula &formula,
-                     llvm::json::Path path) {
-  return Formula::fromJSON(json, formula, path);
-}
+bool operator==(const Formula &a, const Formula &b);
 
 } // namespace lpfa
 
-#endif // LPFA_TARGET_FORMULA_H
+#endif // LPFA_RUNTIME_FORMULA_H
