@@ -22,7 +22,7 @@ for program in "$build"/test/Unit/*/*Tests; do
 done
 echo "test: Python"
 PATH=$PWD/$build/bin:$PATH PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1 LPFA_TOOLS_DIR=$PWD/$build/bin \
-  .venv/bin/python3 -m pytest -q -rfE -p no:cacheprovider --junitxml "$results/pytest.xml" test/Python test/Integration || status=1
+  .venv/bin/python3 -m pytest -q -rfE -p no:cacheprovider --junitxml "$results/pytest.xml" test/Python test/Integration test/Peers || status=1
 
 .venv/bin/python3 scripts/summarize.py "$results/lit.xml" "$results"/*Tests.xml "$results/pytest.xml" || status=1
 exit $status

@@ -63,15 +63,21 @@ Expected<MatrixDescriptor> MatrixDescriptor::decode(uint64_t bits,
   result.start = field(0, 13) << 4;
   result.leadingOffset = field(16, 29) << 4;
   result.strideOffset = field(32, 45) << 4;
-  if (unsigned offset = field(49, 51))
-    return fail("base offset " + Twine(offset) + " is not supported");
+  // It tells where a swizzle's pattern begins: Triton gives one without
+  // swizzle.
+  auto checkBaseOffset = [&]() -> Expected<MatrixDescriptor> {
+    unsigned offset = field(49, 51);
+    if (offset && result.swizzle != MatrixSwizzle::None)
+      return fail("base offset " + Twine(offset) + " is not supported");
+    return result;
+  };
 
   if (version == DescriptorVersion::Hopper) {
     static constexpr MatrixSwizzle swizzles[] = {
         MatrixSwizzle::None, MatrixSwizzle::B128, MatrixSwizzle::B64,
         MatrixSwizzle::B32};
     result.swizzle = swizzles[field(62, 63)];
-    return result;
+    return checkBaseOffset();
   }
 
   if (unsigned value = field(46, 48); value != 1)
@@ -100,7 +106,7 @@ Expected<MatrixDescriptor> MatrixDescriptor::decode(uint64_t bits,
   default:
     return fail("swizzle code " + Twine(code));
   }
-  return result;
+  return checkBaseOffset();
 }
 
 uint32_t MatrixDescriptor::byteAddress(unsigned row, unsigned column) const {

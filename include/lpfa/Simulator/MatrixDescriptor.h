@@ -73,9 +73,9 @@ struct MatrixDescriptor {
   uint32_t strideOffset = 0;
   MatrixSwizzle swizzle = MatrixSwizzle::None;
 
-  /// Decodes and validates: version, reserved bits, swizzle code; a nonzero
-  /// base offset and the absolute leading-dimension mode are refused as not
-  /// supported.
+  /// Decodes and validates: version, reserved bits, swizzle code; the nonzero
+  /// base offset of a swizzle and the absolute leading-dimension mode are
+  /// refused as not supported.
   static llvm::Expected<MatrixDescriptor>
   decode(uint64_t bits,
          DescriptorVersion version = DescriptorVersion::Blackwell);

@@ -51,6 +51,10 @@ TEST(MatrixDescriptor, Fields) {
   EXPECT_EQ(decodeOk(makeBits(0, 0, 0, 4)).swizzle, MatrixSwizzle::B64);
   EXPECT_EQ(decodeOk(makeBits(0, 0, 0, 6)).swizzle, MatrixSwizzle::B32);
 
+  // Without a swizzle the base offset says nothing.
+  EXPECT_EQ(decodeOk(makeBits(0, 0, 128, 0) | uint64_t(4) << 49).strideOffset,
+            128u);
+
   llvm::Expected<MatrixDescriptor> hopper = MatrixDescriptor::decode(
       uint64_t(1) << 62 | uint64_t(64) << 32, DescriptorVersion::Hopper);
   ASSERT_TRUE(bool(hopper));
