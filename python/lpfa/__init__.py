@@ -9,12 +9,13 @@
 
 ``mx``         quantize, dequantize, scale layouts, packing of narrow codes
 ``attention``  attention in float64, and with the op's quantization of P
+``norm``       root-mean-square normalization of rows
 ``metrics``    maximum absolute error, RMSE, SQNR, cosine
 ``compile``    drives lpfa-compile
 ``run``        drives lpfa-run
 """
 
-from . import attention, metrics, mx
+from . import attention, metrics, mx, norm
 from .driver import ToolError, compile, find_tool, run
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "find_tool",
     "metrics",
     "mx",
+    "norm",
     "run",
 ]

@@ -33,12 +33,13 @@ struct ConvertLPFAToLinalg
     RewritePatternSet patterns(&getContext());
     populateQuantizationToLinalgPatterns(patterns);
     populateScaleLayoutToLinalgPatterns(patterns);
+    populateNormalizationToLinalgPatterns(patterns);
     populateAttentionToLinalgPatterns(patterns);
 
     ConversionTarget target(getContext());
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     target.addIllegalOp<QuantizeOp, DequantizeOp, PackScalesOp, UnpackScalesOp,
-                        AttentionOp>();
+                        RMSNormOp, AttentionOp>();
     if (failed(applyPartialConversion(getOperation(), target,
                                       std::move(patterns))))
       signalPassFailure();

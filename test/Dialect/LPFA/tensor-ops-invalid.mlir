@@ -652,3 +652,48 @@ func.func @f(
       -> (tensor<2x4x100x64xf32>, tensor<2x4x100xf32>)
   return
 }
+
+// -----
+
+// RMSNorm, C1
+func.func @f(%x: tensor<f32>, %w: tensor<4xf32>) {
+  // expected-error @+1 {{expects an input of rank 1 or more (C1)}}
+  %y = lpfa.rms_norm %x weight %w epsilon(0.0) : tensor<f32>, tensor<4xf32> -> tensor<f32>
+  return
+}
+
+// -----
+
+// RMSNorm, C2
+func.func @f(%x: tensor<?x8xf32>, %w: tensor<4xf32>) {
+  // expected-error @+1 {{expects a weight for each of 8 columns, but got 4 (C2)}}
+  %y = lpfa.rms_norm %x weight %w epsilon(0.0) : tensor<?x8xf32>, tensor<4xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// RMSNorm, C3
+func.func @f(%x: tensor<?x8xf32>, %w: tensor<8xf32>) {
+  // expected-error @+1 {{expects an output of the shape of the input (C3)}}
+  %y = lpfa.rms_norm %x weight %w epsilon(0.0) : tensor<?x8xf32>, tensor<8xf32> -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
+// RMSNorm, C4
+func.func @f(%x: tensor<?x8xf32>, %w: tensor<8xf32>) {
+  // expected-error @+1 {{expects rstd to have the input's shape without its last dimension (C4)}}
+  %y, %r = lpfa.rms_norm %x weight %w epsilon(0.0) : tensor<?x8xf32>, tensor<8xf32> -> tensor<?x8xf32>, tensor<8xf32>
+  return
+}
+
+// -----
+
+// RMSNorm, C5
+func.func @f(%x: tensor<?x8xf32>, %w: tensor<8xf32>) {
+  // expected-error @+1 {{expects a finite epsilon of at least 0 (C5)}}
+  %y = lpfa.rms_norm %x weight %w epsilon(-1.0) : tensor<?x8xf32>, tensor<8xf32> -> tensor<?x8xf32>
+  return
+}

@@ -11,6 +11,7 @@
 
 include "lpfa/Dialect/LPFA/IR/LPFATensorOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFAKernelOps.td"
+include "lpfa/Dialect/LPFA/IR/LPFANormalizationOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFAParameterAttributes.td"
 include "lpfa/Dialect/LPFA/IR/LPFARoleOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFAThreadOps.td"
