@@ -20,6 +20,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -116,7 +117,8 @@ struct SyntaxFunction {
     /// Declared name to the variable's unique name.
     llvm::StringMap<std::string> variables;
   };
-  std::vector<Scope> scopes;
+  /// A deque, so that operands may refer to the names in it.
+  std::deque<Scope> scopes;
   /// Performance-tuning directives; 0 if absent.
   unsigned maxRegisters = 0;
   uint32_t requiredThreads[3] = {0, 0, 0};

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Makes the kernels of others that the simulator is tried on, into a folder
 # outside the tree:
-#   scripts/peers/make.sh FOLDER [tlx] [triton]    (all of them without names)
+#   scripts/peers/make.sh FOLDER [tlx] [triton] [clang]    (all without names)
 # and tests them with
 #   LPFA_PEERS_DIR=FOLDER pytest test/Peers        (as scripts/test.sh calls it)
-# Compilers come from PyPI, into environments in FOLDER. No GPU is needed.
+# Compilers come from PyPI, into environments in FOLDER; clang is Debian's, with
+# the headers of an installed CUDA toolkit. No GPU is needed.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 if (($# == 0)); then
-  sed -n '2,7s/^# \?//p' "$0"
+  sed -n '2,8s/^# \?//p' "$0"
   exit 1
 fi
 mkdir -p "$1"
@@ -36,10 +37,16 @@ make_triton() {
   "$folder/environments/triton/bin/python" "$here/triton_kernels.py" "$folder"
 }
 
-(($#)) || set -- tlx triton
+make_clang() {
+  clang-22 -x cuda --cuda-path="${CUDA_HOME:-/usr/local/cuda}" -std=c++17 -O2 \
+    --cuda-gpu-arch=sm_100a --cuda-device-only -S -Wno-unknown-cuda-version \
+    "$here/../../test/Peers/Inputs/kernels.cu" -o "$folder/cuda_clang.ptx"
+}
+
+(($#)) || set -- tlx triton clang
 for kind in "$@"; do
   case $kind in
-  tlx | triton) "make_$kind" ;;
+  tlx | triton | clang) "make_$kind" ;;
   *)
     echo "make.sh: no kernels called '$kind'" >&2
     exit 1

@@ -20,7 +20,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "Simulator" / "Inputs"))
 
-from sim import Failure, Out, TensorMap, run_all, scalar  # noqa: E402,F401
+from sim import (Failure, InOut, Out, TensorMap,  # noqa: E402,F401
+                 run_all, scalar)
 
 SWIZZLES = ("none", "32b", "64b", "128b")
 ELEMENTS = {"fp8e4nv": "u8", "fp8e5": "u8", "u8": "u8", "i8": "u8",

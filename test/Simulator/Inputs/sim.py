@@ -25,6 +25,13 @@ class Out:
         self.shape, self.dtype = tuple(shape), np.dtype(dtype).name
 
 
+class InOut:
+    """A buffer that is read, and returned as the kernel left it."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+
+
 class TensorMap:
     """A tensor map over an array or an Out, dimensions as numpy's: the last one
     is contiguous. `element` overrides the type, `strides` are in bytes."""
@@ -60,10 +67,13 @@ def run(body, parameters, block=32, grid=1, cluster=None, shared=0, options=(),
             key = id(array)
             if key not in names:
                 names[key] = f"b{len(names)}"
-                if isinstance(array, Out):
+                if isinstance(array, (Out, InOut)):
                     outs.append(names[key])
-                else:
-                    np.save(f"{folder}/{names[key]}.npy", array)
+                if not isinstance(array, Out):
+                    np.save(f"{folder}/{names[key]}.npy",
+                            getattr(array, "array", array))
+            if isinstance(array, InOut):
+                return dict(buffer=names[key] + ".npy", out=True)
             if isinstance(array, Out):
                 return dict(buffer=names[key], out=True,
                             shape=list(array.shape), dtype=array.dtype)

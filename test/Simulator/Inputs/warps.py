@@ -107,6 +107,12 @@ done:
 """)
         np.testing.assert_array_equal(got, np.full(32, 10))
 
+    def test_variable_of_a_body_with_many_scopes(self):
+        # The variable's name outlives the scopes that open after its use.
+        got = result(".shared .b32 v; mov.u32 %d, v; st.shared.u32 [v], %d;" +
+                     "{ .reg .b32 x; mov.u32 x, 1; add.u32 %d, %d, x; }" * 40)
+        np.testing.assert_array_equal(got, np.full(32, got[0]))
+
     def test_waiting_lane_lets_others_run(self):
         # Lane 0 waits for a barrier at which lane 1 arrives after the branch.
         got = run_all(kernel("""
