@@ -301,6 +301,42 @@ def unpack_scales(blocked, rows, groups):
     return np.ascontiguousarray(padded[..., :rows, :groups])
 
 
+def scatter_scales(scales, offsets):
+    """The scales [..., tokens, groups] of packed sequences in blocked atoms of
+    their own: sequence g owns the tokens [offsets[g], offsets[g + 1])."""
+    scales = np.asarray(scales)
+    *batch, tokens, groups = scales.shape
+    count = len(offsets) - 1
+    blocked = np.zeros((*batch, (tokens + 127 * count) // 128, -(-groups // 4),
+                        32, 4, 4), dtype=scales.dtype)
+    atom = 0
+    for begin, end in zip(offsets, offsets[1:]):
+        atoms = -(-(end - begin) // 128)
+        blocked[..., atom:atom + atoms, :, :, :, :] = pack_scales(
+            scales[..., begin:end, :])
+        atom += atoms
+    return blocked
+
+
+def scatter_scales_transposed(scales, offsets):
+    """Likewise for scales [..., groups, rows] whose groups are 32 tokens of one
+    sequence; every sequence begins a group."""
+    scales = np.asarray(scales)
+    *batch, groups, rows = scales.shape
+    count = len(offsets) - 1
+    blocked = np.zeros((*batch, -(-rows // 128), (groups + 3 * count) // 4,
+                        32, 4, 4), dtype=scales.dtype)
+    atom = group = 0
+    for begin, end in zip(offsets, offsets[1:]):
+        size, atoms = -(-(end - begin) // 32), -(-(end - begin) // 128)
+        part = scales[..., group:group + size, :]
+        blocked[..., atom:atom + atoms, :, :, :] = pack_scales(
+            np.swapaxes(part, -1, -2))
+        group += size
+        atom += atoms
+    return blocked
+
+
 def _groups(codes, size):
     codes = np.asarray(codes, dtype=np.uint8)
     if codes.shape[-1] % size:

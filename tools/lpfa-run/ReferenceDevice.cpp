@@ -10,6 +10,7 @@
 #include "Arrays.h"
 
 #include "lpfa/Pipelines.h"
+#include "mlir/ExecutionEngine/CRunnerUtils.h"
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/Pass/PassManager.h"
@@ -51,6 +52,8 @@ makeHostSymbols(llvm::orc::MangleAndInterner intern) {
   symbols[intern("puts")] = symbol(&reportAssertion);
   symbols[intern("abort")] = symbol(&endRun);
   symbols[intern("malloc")] = symbol(&allocate);
+  // Copies of slices that are not contiguous.
+  symbols[intern("memrefCopy")] = symbol(&memrefCopy);
   return symbols;
 }
 

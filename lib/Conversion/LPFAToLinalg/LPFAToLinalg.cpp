@@ -33,13 +33,15 @@ struct ConvertLPFAToLinalg
     RewritePatternSet patterns(&getContext());
     populateQuantizationToLinalgPatterns(patterns);
     populateScaleLayoutToLinalgPatterns(patterns);
+    populateJaggedScalesToLinalgPatterns(patterns);
     populateNormalizationToLinalgPatterns(patterns);
     populateAttentionToLinalgPatterns(patterns);
 
     ConversionTarget target(getContext());
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     target.addIllegalOp<QuantizeOp, DequantizeOp, PackScalesOp, UnpackScalesOp,
-                        RMSNormOp, AttentionOp>();
+                        ScatterScalesOp, GatherScalesOp, RMSNormOp,
+                        AttentionOp>();
     if (failed(applyPartialConversion(getOperation(), target,
                                       std::move(patterns))))
       signalPassFailure();

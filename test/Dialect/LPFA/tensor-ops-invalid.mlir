@@ -697,3 +697,75 @@ func.func @f(%x: tensor<?x8xf32>, %w: tensor<8xf32>) {
   %y = lpfa.rms_norm %x weight %w epsilon(-1.0) : tensor<?x8xf32>, tensor<8xf32> -> tensor<?x8xf32>
   return
 }
+
+// -----
+
+// ScatterScales, C1
+func.func @f(%s: tensor<8xf8E8M0FNU>, %o: tensor<?xi32>) {
+  // expected-error @+1 {{expects scales of rank 2 or more (C1)}}
+  %b = lpfa.scatter_scales %s offsets(%o) : tensor<8xf8E8M0FNU>, tensor<?xi32> -> tensor<1x1x32x4xf8E8M0FNU>
+  return
+}
+
+// -----
+
+// ScatterScales, C2
+func.func @f(%s: tensor<2x?x4xf8E8M0FNU>, %o: tensor<?xi32>) {
+  // expected-error @+1 {{expects blocked scales with the batch dimensions of the scales that end in 32x4x4 (C2)}}
+  %b = lpfa.scatter_scales %s offsets(%o) : tensor<2x?x4xf8E8M0FNU>, tensor<?xi32> -> tensor<?x1x32x4x4xf8E8M0FNU>
+  return
+}
+
+// -----
+
+// ScatterScales, C2
+func.func @f(%s: tensor<100x4xf8E8M0FNU>, %o: tensor<3xi32>) {
+  // expected-error @+1 {{expects dimension 0 of the blocked scales to be 2 (C2)}}
+  %b = lpfa.scatter_scales %s offsets(%o) : tensor<100x4xf8E8M0FNU>, tensor<3xi32> -> tensor<1x1x32x4x4xf8E8M0FNU>
+  return
+}
+
+// -----
+
+// ScatterScales, C3
+func.func @f(%s: tensor<100x4xf8E8M0FNU>, %o: tensor<0xi32>) {
+  // expected-error @+1 {{expects at least one offset (C3)}}
+  %b = lpfa.scatter_scales %s offsets(%o) : tensor<100x4xf8E8M0FNU>, tensor<0xi32> -> tensor<?x1x32x4x4xf8E8M0FNU>
+  return
+}
+
+// -----
+
+// GatherScales, C1
+func.func @f(%b: tensor<1x1x32x4x4xf8E8M0FNU>, %o: tensor<?xi32>) {
+  // expected-error @+1 {{expects scales of rank 2 or more (C1)}}
+  %s = lpfa.gather_scales %b offsets(%o) : tensor<1x1x32x4x4xf8E8M0FNU>, tensor<?xi32> -> tensor<8xf8E8M0FNU>
+  return
+}
+
+// -----
+
+// GatherScales, C2
+func.func @f(%b: tensor<?x1x32x4x8xf8E8M0FNU>, %o: tensor<?xi32>) {
+  // expected-error @+1 {{expects blocked scales with the batch dimensions of the scales that end in 32x4x4 (C2)}}
+  %s = lpfa.gather_scales %b offsets(%o) : tensor<?x1x32x4x8xf8E8M0FNU>, tensor<?xi32> -> tensor<8x4xf8E8M0FNU>
+  return
+}
+
+// -----
+
+// GatherScales, C3
+func.func @f(%b: tensor<?x1x32x4x4xf8E8M0FNU>, %o: tensor<0xi32>) {
+  // expected-error @+1 {{expects at least one offset (C3)}}
+  %s = lpfa.gather_scales %b offsets(%o) : tensor<?x1x32x4x4xf8E8M0FNU>, tensor<0xi32> -> tensor<8x4xf8E8M0FNU>
+  return
+}
+
+// -----
+
+// GatherScales, C4
+func.func @f(%b: tensor<?x1x32x4x4xf8E8M0FNU>, %o: tensor<?xi32>) {
+  // expected-error @+1 {{expects 1 sizes, one for each dynamic one of the last two dimensions of the result, but got 0 (C4)}}
+  %s = lpfa.gather_scales %b offsets(%o) : tensor<?x1x32x4x4xf8E8M0FNU>, tensor<?xi32> -> tensor<?x4xf8E8M0FNU>
+  return
+}

@@ -20,6 +20,9 @@ void populateQuantizationToLinalgPatterns(mlir::RewritePatternSet &patterns);
 /// Patterns for `lpfa.pack_scales` and `lpfa.unpack_scales`.
 void populateScaleLayoutToLinalgPatterns(mlir::RewritePatternSet &patterns);
 
+/// Patterns for `lpfa.scatter_scales` and `lpfa.gather_scales`.
+void populateJaggedScalesToLinalgPatterns(mlir::RewritePatternSet &patterns);
+
 /// Patterns for `lpfa.rms_norm`.
 void populateNormalizationToLinalgPatterns(mlir::RewritePatternSet &patterns);
 

@@ -10,6 +10,7 @@
 #define LPFA_DIALECT_LPFA_IR_LPFAOPS_TD
 
 include "lpfa/Dialect/LPFA/IR/LPFATensorOps.td"
+include "lpfa/Dialect/LPFA/IR/LPFAJaggedOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFAKernelOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFANormalizationOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFAParameterAttributes.td"
