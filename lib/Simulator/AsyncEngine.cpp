@@ -142,18 +142,23 @@ uint64_t AsyncEngine::oldest() const {
   return operations.empty() ? 0 : operations.front()->id;
 }
 
-bool AsyncEngine::advance(size_t n, bool &stopped) {
-  stopped = false;
-  size_t ready = 0;
+std::vector<uint64_t> AsyncEngine::ready() const {
+  std::vector<uint64_t> ids;
   for (const auto &o : operations)
-    ready += isReady(*o);
-  if (!ready)
-    return false;
-  n %= ready;
-  for (auto it = operations.begin(); it != operations.end(); ++it)
-    if (isReady(**it) && n-- == 0) {
-      stopped = !doStep(it);
-      return true;
-    }
-  return false;
+    if (isReady(*o))
+      ids.push_back(o->id);
+  return ids;
+}
+
+bool AsyncEngine::leadsTo(uint64_t first, uint64_t id) const {
+  const AsyncOperation *last = find(id);
+  return last &&
+         (first == id || llvm::any_of(last->after, [&](uint64_t earlier) {
+            return leadsTo(first, earlier);
+          }));
+}
+
+bool AsyncEngine::step(uint64_t id) {
+  return doStep(
+      llvm::find_if(operations, [&](const auto &o) { return o->id == id; }));
 }

@@ -22,6 +22,7 @@
 #include <list>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace lpfa::sim {
 
@@ -101,8 +102,12 @@ public:
   /// The oldest operation that signals the barrier, or 0.
   uint64_t findSignal(uint32_t barrier) const;
   uint64_t oldest() const;
-  /// Does one step of the `n`th operation that may take one; false if stopped.
-  bool advance(size_t n, bool &stopped);
+  /// The operations that may take a step, oldest first.
+  std::vector<uint64_t> ready() const;
+  /// Whether `id` is the operation or waits for it.
+  bool leadsTo(uint64_t first, uint64_t id) const;
+  /// Does one step of an operation that is ready; false if the run must stop.
+  bool step(uint64_t id);
 
   using List = std::list<std::unique_ptr<AsyncOperation>>;
   const List &pending() const { return operations; }

@@ -486,6 +486,13 @@ Status fenceInit(Warp &w, const Instruction &, LaneMask) {
   return Status::Next;
 }
 
+/// selector: the scope.
+Status fenceMemory(Warp &w, const Instruction &i, LaneMask) {
+  if (w.cluster.races)
+    w.cluster.races->fenceMemory(w, Scope(i.selector));
+  return Status::Next;
+}
+
 /// Memory is sequentially consistent here; what fences order is the business
 /// of the checks.
 void decodeFence(Decoder &d) {
@@ -493,6 +500,12 @@ void decodeFence(Decoder &d) {
   bool isProxyFence = llvm::any_of(d.remaining(), [](StringRef m) {
     return m.starts_with("async") || m == "proxy::async";
   });
+  bool isOtherProxy = llvm::is_contained(d.remaining(), "proxy");
+  bool isCta = llvm::is_contained(d.remaining(), "cta");
+  bool isCluster = llvm::is_contained(d.remaining(), "cluster");
+  d.inst.selector = uint32_t(isCta       ? Scope::Cta
+                             : isCluster ? Scope::Cluster
+                                         : Scope::Gpu);
   for (StringRef m : {"sc",
                       "acq_rel",
                       "acquire",
@@ -524,9 +537,10 @@ void decodeFence(Decoder &d) {
         m.starts_with("sync_restrict"))
       d.take(m);
   d.finish();
-  d.inst.execute = isProxyFence  ? fenceProxy
-                   : isInitFence ? fenceInit
-                                 : nothing;
+  d.inst.execute = isProxyFence   ? fenceProxy
+                   : isInitFence  ? fenceInit
+                   : isOtherProxy ? nothing
+                                  : fenceMemory;
 }
 
 //===----------------------------------------------------------------------===//

@@ -81,6 +81,11 @@ protected:
            issuer.cluster.races->shared(*this, address >> rankShift,
                                         address & offsetMask, bytes, access);
   }
+  bool noteGlobal(uint64_t address, uint64_t bytes, RaceDetector::Access access,
+                  Scope scope = Scope::Weak) {
+    return !issuer.cluster.races || !bytes ||
+           issuer.cluster.races->global(*this, address, bytes, access, scope);
+  }
   /// Writes the staged bytes of a piece to shared memory of one CTA.
   bool writeShared(uint32_t address, size_t offset, unsigned bytes) {
     BytesRef to = issuer.locateShared(address, bytes, /*isWrite=*/true, 1);
@@ -136,8 +141,10 @@ public:
           fromShared ? issuer.locateShared(p.global, p.globalBytes, false, 1)
                      : issuer.locate(Space::Global, p.global, p.globalBytes, 0,
                                      /*isWrite=*/false, 1);
-      if (!from.data || (fromShared && !note(p.global, p.globalBytes,
-                                             RaceDetector::Access::Read)))
+      if (!from.data || !(fromShared ? note(p.global, p.globalBytes,
+                                            RaceDetector::Access::Read)
+                                     : noteGlobal(p.global, p.globalBytes,
+                                                  RaceDetector::Access::Read)))
         return false;
       staging.append(from, p.globalBytes);
       llvm::SmallVector<uint8_t, 16> padding(p.sharedBytes - p.globalBytes, 0);
@@ -205,6 +212,12 @@ private:
             ? issuer.locateShared(p.global, p.globalBytes, true, 1)
             : issuer.locate(Space::Global, p.global, p.globalBytes, 0, true, 1);
     if (!to.data)
+      return false;
+    // A reduction is relaxed at gpu scope (PTX ISA 9.7.9.25.4.3): any number
+    // of them may meet.
+    if (!toShared &&
+        !noteGlobal(p.global, p.globalBytes, RaceDetector::Access::Write,
+                    reduceOp ? Scope::Gpu : Scope::Weak))
       return false;
     const uint8_t *undefined = &staging.undefined[offset];
     if (issuer.context.options.checks.uninitialized && !toShared &&

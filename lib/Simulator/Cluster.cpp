@@ -29,10 +29,7 @@ Cta::Cta(Cluster &cluster, unsigned rank, Dim3 id)
   liveThreads = context.launch.block.count();
 }
 
-std::string Cta::name() const {
-  return ("CTA (" + Twine(id.x) + "," + Twine(id.y) + "," + Twine(id.z) + ")")
-      .str();
-}
+std::string Cta::name() const { return ctaName(id); }
 
 MBarrier *Cta::mbarrier(uint32_t offset) {
   auto it = mbarriers.find(offset);
@@ -85,15 +82,9 @@ Cluster::Cluster(LaunchContext &context, uint64_t index)
     : context(context), index(index), async(*this),
       random(context.options.seed * 0x9E3779B97F4A7C15 + index) {
   const Dim3 &size = context.cluster;
-  Dim3 count = {context.launch.grid.x / size.x, context.launch.grid.y / size.y,
-                context.launch.grid.z / size.z};
-  Dim3 origin = {uint32_t(index % count.x) * size.x,
-                 uint32_t(index / count.x % count.y) * size.y,
-                 uint32_t(index / count.x / count.y) * size.z};
   unsigned warps = llvm::divideCeil(context.launch.block.count(), warpSize);
   for (unsigned rank = 0; rank != size.count(); ++rank) {
-    Dim3 id = {origin.x + rank % size.x, origin.y + rank / size.x % size.y,
-               origin.z + rank / size.x / size.y};
+    Dim3 id = ctaPosition(context.launch.grid, size, index, rank);
     ctas.push_back(std::make_unique<Cta>(*this, rank, id));
     Cta &cta = *ctas.back();
     cta.warps.resize(warps);
@@ -232,6 +223,8 @@ bool Cluster::waitIsOver(const Wait &wait, Warp &warp) {
 
 /// One turn of every warp. Returns the number of instructions that ran.
 unsigned Cluster::sweep() {
+  if (context.decisions)
+    return decide();
   bool isRandom = context.options.schedule == Schedule::Random;
   std::vector<Warp *> order;
   for (const auto &cta : ctas)
@@ -258,64 +251,65 @@ unsigned Cluster::sweep() {
 bool Cluster::advanceRandomly() {
   if (async.empty())
     return false;
-  bool stop = false;
-  return async.advance(random(), stop);
+  std::vector<uint64_t> ready = async.ready();
+  if (ready.empty())
+    return false;
+  async.step(ready[random() % ready.size()]);
+  return true;
+}
+
+uint64_t Cluster::awaitedOperation(unsigned &steps) const {
+  steps = AsyncOperation::numSteps;
+  auto firstOf = [&](const Warp::Groups &groups, const Wait &wait) -> uint64_t {
+    for (const std::vector<uint64_t> &group : groups.committed)
+      for (uint64_t id : group)
+        if (wait.readOnly ? !async.hasRead(id) : !async.isDone(id)) {
+          if (wait.readOnly)
+            steps = 1;
+          return id;
+        }
+    return 0;
+  };
+  auto awaited = [&](const Warp &warp, const Wait &wait) -> uint64_t {
+    switch (wait.kind) {
+    case Wait::Kind::MBarrier:
+      return async.findSignal(wait.object);
+    case Wait::Kind::BulkGroups:
+      return firstOf(warp.bulkGroups, wait);
+    case Wait::Kind::CopyGroups:
+      return firstOf(warp.copyGroups, wait);
+    case Wait::Kind::MatrixGroups:
+      return firstOf(warp.matrixGroups, wait);
+    case Wait::Kind::TensorLoads:
+      for (const Warp::PendingLoad &load : warp.tensorLoads)
+        if (!async.isDone(load.operation))
+          return load.operation;
+      return 0;
+    case Wait::Kind::TensorStores:
+      for (uint64_t id : warp.tensorStores)
+        if (!async.isDone(id))
+          return id;
+      return 0;
+    default:
+      return 0;
+    }
+  };
+  for (const auto &cta : ctas)
+    for (const auto &warp : cta->warps)
+      for (const Fragment &f : warp->fragments)
+        if (uint64_t id = awaited(*warp, f.wait))
+          return id;
+  return 0;
 }
 
 /// Finishes the operation that some waiting warp waits for. False if no warp
 /// waits for one.
 bool Cluster::advanceLazily() {
-  auto finishGroups = [&](Warp::Groups &groups, const Wait &wait) {
-    for (const std::vector<uint64_t> &group : groups.committed)
-      for (uint64_t id : group)
-        if (wait.readOnly ? !async.hasRead(id) : !async.isDone(id)) {
-          async.finish(id, wait.readOnly ? 1 : AsyncOperation::numSteps);
-          return true;
-        }
-    return false;
-  };
-  for (const auto &cta : ctas)
-    for (const auto &warp : cta->warps)
-      for (const Fragment &f : warp->fragments) {
-        const Wait &wait = f.wait;
-        switch (wait.kind) {
-        case Wait::Kind::MBarrier:
-          if (uint64_t id = async.findSignal(wait.object)) {
-            async.finish(id);
-            return true;
-          }
-          break;
-        case Wait::Kind::BulkGroups:
-          if (finishGroups(warp->bulkGroups, wait))
-            return true;
-          break;
-        case Wait::Kind::CopyGroups:
-          if (finishGroups(warp->copyGroups, wait))
-            return true;
-          break;
-        case Wait::Kind::MatrixGroups:
-          if (finishGroups(warp->matrixGroups, wait))
-            return true;
-          break;
-        case Wait::Kind::TensorLoads:
-          for (const Warp::PendingLoad &load : warp->tensorLoads)
-            if (!async.isDone(load.operation)) {
-              async.finish(load.operation);
-              return true;
-            }
-          break;
-        case Wait::Kind::TensorStores:
-          for (uint64_t id : warp->tensorStores)
-            if (!async.isDone(id)) {
-              async.finish(id);
-              return true;
-            }
-          break;
-        default:
-          break;
-        }
-      }
-  return false;
+  unsigned steps;
+  uint64_t id = awaitedOperation(steps);
+  if (id)
+    async.finish(id, steps);
+  return id;
 }
 
 void Cluster::run() {
@@ -350,13 +344,13 @@ void Cluster::run() {
       idleSweeps = failedPolls = 0;
       continue;
     }
-    // A random turn leaves warps out.
+    // A random turn leaves warps out, and exploration decides about one alone.
     bool mayRun = llvm::any_of(ctas, [](const auto &cta) {
       return llvm::any_of(cta->warps, [](const auto &warp) {
         return !warp->finished() && warp->mayRun();
       });
     });
-    if (!done && mayRun)
+    if (!done && (mayRun || (context.decisions && !async.empty())))
       continue;
     // Warps that only spin must not keep asynchronous work from happening.
     if (done && ++idleSweeps % 1024 != 0)

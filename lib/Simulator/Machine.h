@@ -15,6 +15,8 @@
 #define LPFA_LIB_SIMULATOR_MACHINE_H
 
 #include "AsyncEngine.h"
+#include "Explore.h"
+#include "GlobalRaces.h"
 #include "Program.h"
 #include "lpfa/Simulator/Simulator.h"
 #include "lpfa/Simulator/TensorMemory.h"
@@ -51,6 +53,8 @@ struct GlobalBuffer {
 
 struct DeviceMemory::Impl {
   std::vector<std::unique_ptr<GlobalBuffer>> buffers;
+  /// What the last launch did, if races were checked.
+  std::shared_ptr<GlobalShadow> lastLaunch;
 };
 
 /// Where bytes are: `undefined` is null if the memory has no undefined bytes.
@@ -96,6 +100,12 @@ struct LaunchContext {
   /// Findings stop the clusters behind the first that has one.
   std::atomic<uint64_t> stopAt{~uint64_t(0)};
   std::atomic<uint64_t> steps{0};
+
+  /// Those of the run, under Schedule::Explore.
+  Decisions *decisions = nullptr;
+
+  /// Accesses to global memory; null unless races are checked.
+  std::shared_ptr<GlobalShadow> shadow;
 };
 
 //===----------------------------------------------------------------------===//
@@ -172,9 +182,10 @@ public:
   LaneMask live = 0;
   unsigned numRegisters = 0;
 
-  /// Runs until everything blocks or `budget` instructions are done; returns
-  /// the number of instructions that made progress.
-  unsigned run(unsigned budget);
+  /// Runs until everything blocks or `budget` instructions are done, or until
+  /// something has happened that others may notice; returns the number of
+  /// instructions that made progress.
+  unsigned run(unsigned budget, bool untilEvent = false);
   bool finished() const { return fragments.empty(); }
   /// Whether a fragment has not yet seen the cluster's latest event.
   bool mayRun() const;
@@ -253,6 +264,9 @@ public:
   /// Tells the race detector of a generic access to shared memory; false if the
   /// run must stop. `address` may be generic.
   bool noteShared(uint64_t address, unsigned bytes, bool isWrite,
+                  bool isUnchanged = false);
+  /// The same for global memory.
+  bool noteGlobal(uint64_t address, uint64_t bytes, bool isWrite, Scope scope,
                   bool isUnchanged = false);
   std::vector<uint8_t> local;
 
@@ -457,7 +471,20 @@ public:
   bool stopping = false;
 
 private:
+  /// The operation that some waiting warp waits for, or 0, and how far it must
+  /// get.
+  uint64_t awaitedOperation() const {
+    unsigned steps;
+    return awaitedOperation(steps);
+  }
+  uint64_t awaitedOperation(unsigned &steps) const;
   bool advanceLazily();
+  /// Does what --schedule=explore decides next: one step of an operation, or
+  /// some instructions of a warp, whose number it returns.
+  unsigned decide();
+  /// The warp and the operation that the base schedule goes on with.
+  size_t turn = 0;
+  uint64_t lastStep = 0;
   bool advanceRandomly();
   void reportDeadlock();
   void finishAsync();

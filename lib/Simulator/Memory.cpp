@@ -24,6 +24,32 @@ using llvm::Twine;
 // Modifiers without effect on the result
 //===----------------------------------------------------------------------===//
 
+namespace {
+
+/// How an access synchronizes, as the instruction's flags: bits 0 and 1, and
+/// the scope above them.
+enum AccessFlags : uint32_t { Acquire = 1, Release = 2, ScopeShift = 2 };
+
+Scope scopeOf(const Instruction &i) { return Scope(i.flags >> ScopeShift); }
+
+/// PTX ISA 8.4 and 8.5: weak, or strong with a scope. Without one it is the
+/// GPU, as for atomics.
+uint32_t accessFlags(Decoder &d, bool isAtomic) {
+  auto has = [&](StringRef m) { return llvm::is_contained(d.remaining(), m); };
+  bool acquires = has("acquire") || has("acq_rel");
+  bool releases = has("release") || has("acq_rel");
+  bool isStrong = isAtomic || acquires || releases || has("relaxed") ||
+                  has("volatile") || has("mmio");
+  Scope scope = !isStrong        ? Scope::Weak
+                : has("cta")     ? Scope::Cta
+                : has("cluster") ? Scope::Cluster
+                                 : Scope::Gpu;
+  return (acquires ? Acquire : 0) | (releases ? Release : 0) |
+         uint32_t(scope) << ScopeShift;
+}
+
+} // namespace
+
 /// Takes consistency, scope and cache modifiers; true if the access has a
 /// cache-policy operand.
 static bool takeMemoryModifiers(Decoder &d) {
@@ -41,11 +67,26 @@ static bool takeMemoryModifiers(Decoder &d) {
 
 namespace {
 
+bool isShared(Space space, uint64_t address) {
+  return space == Space::Shared ||
+         (space == Space::Generic && address >> 32 == sharedWindow >> 32);
+}
+
+bool isGlobal(Space space, uint64_t address) {
+  return space == Space::Global ||
+         (space == Space::Generic && address >> bufferShift != 0);
+}
+
 /// Joins the accesses of neighboring lanes before the race detector sees them.
-class SharedRun {
+/// Strong accesses to shared memory are none of data; those to global memory
+/// do not race with each other.
+class AccessRun {
 public:
-  SharedRun(Warp &w, bool isWrite) : w(w), isWrite(isWrite) {}
+  AccessRun(Warp &w, const Instruction &i, bool isWrite)
+      : w(w), space(i.space), scope(scopeOf(i)), isWrite(isWrite) {}
   bool add(uint64_t address, unsigned count, bool unchanged = false) {
+    if (!w.cluster.races)
+      return true;
     if (address == end && unchanged == isUnchanged) {
       end += count;
       return true;
@@ -57,19 +98,35 @@ public:
     return ok;
   }
   bool flush() {
-    return begin == end ||
+    if (begin == end)
+      return true;
+    if (isGlobal(space, begin))
+      return w.noteGlobal(begin, end - begin, isWrite, scope, isUnchanged);
+    return scope != Scope::Weak || !isShared(space, begin) ||
            w.noteShared(begin, end - begin, isWrite, isUnchanged);
   }
 
 private:
   Warp &w;
+  Space space;
+  Scope scope;
   bool isWrite, isUnchanged = false;
   uint64_t begin = 0, end = 0;
 };
 
-bool isShared(Space space, uint64_t address) {
-  return space == Space::Shared ||
-         (space == Space::Generic && address >> 32 == sharedWindow >> 32);
+/// A strong access to global memory of a lane; reads after they have happened,
+/// writes before.
+void acquireAt(Warp &w, const Instruction &i, uint64_t address) {
+  if (w.cluster.races && scopeOf(i) != Scope::Weak &&
+      isGlobal(i.space, address))
+    w.cluster.races->acquireGlobal(w, address, scopeOf(i), i.flags & Acquire);
+}
+void releaseAt(Warp &w, const Instruction &i, uint64_t address,
+               bool isReadWrite) {
+  if (w.cluster.races && scopeOf(i) != Scope::Weak &&
+      isGlobal(i.space, address))
+    w.cluster.races->releaseGlobal(w, address, scopeOf(i), i.flags & Release,
+                                   isReadWrite);
 }
 
 //===----------------------------------------------------------------------===//
@@ -108,7 +165,7 @@ Status load(Warp &w, const Instruction &i, LaneMask mask) {
     for (unsigned e = 0; e != n; ++e)
       w.setUndefined(i[e], mask, false);
   bool someUndefined = false;
-  SharedRun run(w, /*isWrite=*/false);
+  AccessRun run(w, i, /*isWrite=*/false);
   for (unsigned l = 0; l != warpSize; ++l) {
     if (!((mask >> l) & 1))
       continue;
@@ -117,7 +174,7 @@ Status load(Warp &w, const Instruction &i, LaneMask mask) {
                            /*isWrite=*/false, n * size);
     if (!at.data)
       return Status::Stop;
-    if (!i.flags && isShared(i.space, from) && !run.add(from, n * size))
+    if (!run.add(from, n * size))
       return Status::Stop;
     for (unsigned e = 0; e != n; ++e) {
       if (!i[e])
@@ -127,6 +184,7 @@ Status load(Warp &w, const Instruction &i, LaneMask mask) {
       else
         w.setLane(i[e], l, readElement(at.data + e * size, size, isSign));
     }
+    acquireAt(w, i, from);
     if (tracks && anyUndefined(at.undefined, n * size)) {
       someUndefined = true;
       for (unsigned e = 0; e != n; ++e)
@@ -154,7 +212,7 @@ Status store(Warp &w, const Instruction &i, LaneMask mask) {
   LaneMask undefined = 0;
   for (unsigned e = 0; e != n; ++e)
     undefined |= w.undefinedLanes(i[1 + e]);
-  SharedRun run(w, /*isWrite=*/true);
+  AccessRun run(w, i, /*isWrite=*/true);
   for (unsigned l = 0; l != warpSize; ++l) {
     if (!((mask >> l) & 1))
       continue;
@@ -174,11 +232,11 @@ Status store(Warp &w, const Instruction &i, LaneMask mask) {
         std::memcpy(bytes + e * size, &value, size);
       }
     }
-    if (!i.flags && isShared(i.space, address) &&
-        !run.add(address, n * size,
+    if (!run.add(address, n * size,
                  !anyUndefined(at.undefined, n * size) &&
                      std::memcmp(bytes, at.data, n * size) == 0))
       return Status::Stop;
+    releaseAt(w, i, address, /*isReadWrite=*/false);
     std::memcpy(at.data, bytes, n * size);
     bool laneUndefined = (undefined >> l) & 1;
     if (at.undefined)
@@ -211,16 +269,8 @@ unsigned takeVector(Decoder &d) {
   return v < 0 ? 1 : 2u << v;
 }
 
-/// Accesses that synchronize are no data accesses.
-bool isSynchronizing(Decoder &d) {
-  return llvm::any_of(d.remaining(), [](StringRef m) {
-    return m == "relaxed" || m == "acquire" || m == "release" ||
-           m == "volatile" || m == "mmio";
-  });
-}
-
 void decodeLoad(Decoder &d) {
-  d.inst.flags = isSynchronizing(d);
+  d.inst.flags = accessFlags(d, /*isAtomic=*/false);
   bool hint = takeMemoryModifiers(d);
   unsigned vector = takeVector(d);
   Space space = d.takeSpace();
@@ -239,7 +289,7 @@ void decodeLoad(Decoder &d) {
 }
 
 void decodeStore(Decoder &d) {
-  d.inst.flags = isSynchronizing(d);
+  d.inst.flags = accessFlags(d, /*isAtomic=*/false);
   bool hint = takeMemoryModifiers(d);
   bool isAsync = d.take("async");
   unsigned vector = takeVector(d);
@@ -340,7 +390,6 @@ uint64_t atomicResult(unsigned op, Type type, uint64_t old, uint64_t b,
 }
 
 /// atom: d..., [a], b..., c...; red has no destinations. vector: elements.
-/// flags: red.
 Status atomic(Warp &w, const Instruction &i, LaneMask mask) {
   unsigned n = i.vector, size = bytesOf(i.type);
   unsigned first = i.numDestinations;
@@ -356,10 +405,16 @@ Status atomic(Warp &w, const Instruction &i, LaneMask mask) {
   for (unsigned l = 0; l != warpSize; ++l) {
     if (!((mask >> l) & 1))
       continue;
-    BytesRef at = w.locate(i.space, w.address(address, l), n * size, l,
+    uint64_t place = w.address(address, l);
+    BytesRef at = w.locate(i.space, place, n * size, l,
                            /*isWrite=*/true, n * size);
     if (!at.data)
       return Status::Stop;
+    if (isGlobal(i.space, place) &&
+        !w.noteGlobal(place, n * size, /*isWrite=*/true, scopeOf(i)))
+      return Status::Stop;
+    releaseAt(w, i, place, /*isReadWrite=*/true);
+    acquireAt(w, i, place);
     if (anyUndefined(at.undefined, n * size)) {
       if (w.context.options.checks.uninitialized && i.selector != AExch &&
           w.complain("uninitialized", "the atomic reads undefined memory"))
@@ -385,6 +440,7 @@ void decodeAtomic(Decoder &d) {
   bool isRed = d.syntax.opcode == "red";
   if (d.take("async"))
     return d.fail("'red.async' is not supported");
+  d.inst.flags = accessFlags(d, /*isAtomic=*/true);
   bool hint = takeMemoryModifiers(d);
   d.take("noftz");
   unsigned vector = takeVector(d);

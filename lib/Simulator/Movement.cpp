@@ -311,11 +311,22 @@ void decodeCreatepolicy(Decoder &d) {
   d.inst.execute = zero;
 }
 
+/// Kernels run one after another, so there is nothing to wait for; what must
+/// come behind the wait is the race detector's business.
+Status waitForGrid(Warp &w, const Instruction &, LaneMask) {
+  if (w.cluster.races)
+    w.cluster.races->waitForGrid(w);
+  return Status::Next;
+}
+
 void decodeGriddepcontrol(Decoder &d) {
-  d.take("wait");
-  d.take("launch_dependents");
+  bool waits = d.take("wait");
+  if (!waits && !d.take("launch_dependents"))
+    return d.fail("'griddepcontrol' needs .wait or .launch_dependents");
   d.finish();
-  d.inst.execute = nothing;
+  if (waits)
+    d.functionDecoder().function.waitsForGrid = true;
+  d.inst.execute = waits ? waitForGrid : nothing;
 }
 
 } // namespace
@@ -330,6 +341,5 @@ void lpfa::sim::addMovement(DecodeTable &table) {
       table["applypriority"] = table["pmevent"] = decodeHint;
   table["createpolicy"] = decodeCreatepolicy;
   table["nanosleep"] = decodeNanosleep;
-  // Kernels run one after another, so there is nothing to wait for.
   table["griddepcontrol"] = decodeGriddepcontrol;
 }

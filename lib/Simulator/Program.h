@@ -239,6 +239,9 @@ struct Function {
   uint32_t staticSharedBytes = 0;
   uint32_t dynamicSharedAlign = 16;
   bool usesTensorMemory = false;
+  /// Contains griddepcontrol.wait: it may start before the launch before it has
+  /// ended.
+  bool waitsForGrid = false;
 };
 
 class Program {

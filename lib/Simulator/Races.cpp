@@ -23,11 +23,13 @@ RaceDetector::RaceDetector(Cluster &cluster) : cluster(cluster) {
   warpsPerCta = llvm::divideCeil(context.launch.block.count(), warpSize);
   numWarpComponents = ctas * warpsPerCta * numLanes;
   warps.resize(ctas * warpsPerCta);
+  fences.resize(warps.size());
   epochs.assign(numWarpComponents, 0);
   for (unsigned w = 0; w != warps.size(); ++w) {
     unsigned program = w * numLanes + Program;
     epochs[program] = 1;
     warps[w].order.raise(program, 1);
+    warps[w].afterGridWait = !context.function.waitsForGrid;
   }
   sharedGranules.resize(ctas);
   tensorGranules.resize(ctas);
@@ -75,6 +77,10 @@ void RaceDetector::fenceTensor(Warp &warp, bool isAfter) {
   else
     history.released.join(history.order);
   history.order.raise(program, ++epochs[program]);
+}
+
+void RaceDetector::waitForGrid(Warp &warp) {
+  warps[component(warp, Program) / numLanes].afterGridWait = true;
 }
 
 void RaceDetector::waited(Warp &warp, Lane lane, uint32_t epoch) {

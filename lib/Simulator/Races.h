@@ -21,6 +21,8 @@
 #include "lpfa/Simulator/TensorMemory.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -55,6 +57,16 @@ private:
   std::vector<uint32_t> values;
 };
 
+/// What is known of accesses of other clusters, by the cluster's index: those
+/// that happened before, and of them those that a proxy fence has passed on.
+struct ForeignHistory {
+  std::map<uint32_t, std::pair<Clock, Clock>> clusters;
+
+  static std::shared_ptr<const ForeignHistory>
+  join(std::shared_ptr<const ForeignHistory> a,
+       std::shared_ptr<const ForeignHistory> b);
+};
+
 /// What an agent knows.
 struct History {
   /// Accesses that happened before.
@@ -66,13 +78,24 @@ struct History {
   /// has let go, and those that a fence::after_thread_sync has taken over
   /// (PTX ISA 9.7.16.6.4). Kept for strict fences alone.
   Clock released, taken;
+  /// Null as long as nothing was acquired from another cluster.
+  std::shared_ptr<const ForeignHistory> foreign;
+  /// Whether griddepcontrol.wait came before.
+  bool afterGridWait = false;
 
   void join(const History &other) {
     order.join(other.order);
     fenced.join(other.fenced);
     released.join(other.released);
+    if (other.foreign && other.foreign != foreign)
+      foreign = ForeignHistory::join(foreign, other.foreign);
+    afterGridWait |= other.afterGridWait;
   }
 };
+
+/// The threads that a strong access or a fence includes (PTX ISA 8.5); weak
+/// accesses include no one.
+enum class Scope : uint8_t { Weak, Cta, Cluster, Gpu };
 
 class RaceDetector {
 public:
@@ -102,6 +125,16 @@ public:
   void fenceProxy(Warp &warp);
   /// tcgen05.fence.
   void fenceTensor(Warp &warp, bool isAfter);
+  /// fence.acq_rel and fence.sc: makes what strong accesses of the warp around
+  /// it read and write acquire and release.
+  void fenceMemory(Warp &warp, Scope scope);
+  /// A strong write to global memory, before it happens, and a strong read of
+  /// it, after it has happened; an atomic is both.
+  void releaseGlobal(Warp &warp, uint64_t address, Scope scope, bool isRelease,
+                     bool isReadWrite);
+  void acquireGlobal(Warp &warp, uint64_t address, Scope scope, bool isAcquire);
+  /// griddepcontrol.wait.
+  void waitForGrid(Warp &warp);
   /// The warp has waited for the work of one of its engines up to an epoch.
   void waited(Warp &warp, Lane lane, uint32_t epoch);
   uint32_t lastEpoch(const Warp &warp, Lane lane) const;
@@ -127,6 +160,11 @@ public:
               uint32_t bytes, Access access);
   bool tensor(AsyncOperation &operation, const Cta &cta,
               const TensorRegion &region, Access access);
+  /// Accesses to global memory; see GlobalRaces.h.
+  bool global(Warp &warp, uint64_t address, uint64_t bytes, Access access,
+              Scope scope, bool isUnchanged);
+  bool global(AsyncOperation &operation, uint64_t address, uint64_t bytes,
+              Access access, Scope scope);
   /// Columns are released: what was done to them no longer matters.
   void forgetTensor(const Cta &cta, unsigned firstColumn, unsigned columns);
 
@@ -167,10 +205,18 @@ private:
                        bool isTensor) const;
   std::string nameOf(unsigned component) const;
 
+  /// What a warp's fences let strong writes release, to its cluster and to
+  /// everyone, and what strong reads have seen that a fence is to acquire.
+  struct Fences {
+    History narrow, wide, awaiting;
+    bool any = false;
+  };
+
   Cluster &cluster;
   unsigned warpsPerCta;
   unsigned numWarpComponents;
   std::vector<History> warps;
+  std::vector<Fences> fences;
   std::vector<uint32_t> epochs; ///< last one given out, by component
   std::vector<uint32_t> barrierAddresses;
   /// Per CTA: 16-byte granules of shared memory; lane quarters of columns of

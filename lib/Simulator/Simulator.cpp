@@ -27,7 +27,7 @@ using llvm::Twine;
 // Modules, memory, parameters
 //===----------------------------------------------------------------------===//
 
-PTXModule::PTXModule(std::unique_ptr<Program> program)
+PTXModule::PTXModule(std::shared_ptr<const Program> program)
     : impl(std::move(program)) {}
 PTXModule::~PTXModule() = default;
 
@@ -133,9 +133,10 @@ Error lpfa::sim::parseChecks(StringRef list, Checks &checks) {
       StringRef name;
       bool *flag;
     } table[] = {
-        {"races", &checks.races},   {"uninitialized", &checks.uninitialized},
-        {"bounds", &checks.bounds}, {"barriers", &checks.barriers},
-        {"tmem", &checks.tmem},     {"fences", &checks.fences}};
+        {"races", &checks.races},    {"uninitialized", &checks.uninitialized},
+        {"bounds", &checks.bounds},  {"barriers", &checks.barriers},
+        {"tmem", &checks.tmem},      {"fences", &checks.fences},
+        {"results", &checks.results}};
     for (auto &entry : table)
       if (all || entry.name == name) {
         *entry.flag = value;
@@ -158,7 +159,7 @@ Error lpfa::sim::parseChecks(StringRef list, Checks &checks) {
       return llvm::createStringError(
           "unknown check '" + plain +
           "'; known are races, uninitialized, bounds, barriers, tmem, fences, "
-          "strict-fences, all, none");
+          "results, strict-fences, all, none");
   }
   return Error::success();
 }
@@ -344,24 +345,34 @@ private:
 };
 } // namespace
 
-static void add(Statistics &to, const Statistics &from) {
-  to.warpInstructions += from.warpInstructions;
-  to.threadInstructions += from.threadInstructions;
-  to.multiplyAdds += from.multiplyAdds;
-  to.asyncOperations += from.asyncOperations;
-  to.globalBytesLoaded += from.globalBytesLoaded;
-  to.globalBytesStored += from.globalBytesStored;
-  to.maxTensorColumns = std::max(to.maxTensorColumns, from.maxTensorColumns);
-  to.ctas += from.ctas;
+void Statistics::add(const Statistics &other) {
+  warpInstructions += other.warpInstructions;
+  threadInstructions += other.threadInstructions;
+  multiplyAdds += other.multiplyAdds;
+  asyncOperations += other.asyncOperations;
+  globalBytesLoaded += other.globalBytesLoaded;
+  globalBytesStored += other.globalBytesStored;
+  maxTensorColumns = std::max(maxTensorColumns, other.maxTensorColumns);
+  ctas += other.ctas;
+  seconds += other.seconds;
 }
 
 Expected<Report> lpfa::sim::simulate(const PTXModule &module,
-                                     const Launch &launchAsGiven,
-                                     DeviceMemory &memory,
+                                     const Launch &launch, DeviceMemory &memory,
                                      const Options &options) {
+  return options.schedule == Schedule::Explore
+             ? explore(module, launch, memory, options)
+             : runOnce(module, launch, memory, options, /*decisions=*/nullptr);
+}
+
+Expected<Report> lpfa::sim::runOnce(const PTXModule &module,
+                                    const Launch &launchAsGiven,
+                                    DeviceMemory &memory,
+                                    const Options &options,
+                                    Decisions *decisions) {
   auto start = std::chrono::steady_clock::now();
   Launch launch = launchAsGiven;
-  const Program &program = module.program();
+  const Program &program = *module.program();
   const Function *function = program.find(launch.entry);
   if (!function)
     return llvm::createStringError("the module has no entry '" + launch.entry +
@@ -377,6 +388,7 @@ Expected<Report> lpfa::sim::simulate(const PTXModule &module,
 
   LaunchContext context{*function, launch, options, cluster};
   context.parameters = std::move(*parameters);
+  context.decisions = decisions;
   context.isHopper =
       StringRef(options.chip.empty() ? program.syntax->target : options.chip)
           .starts_with("sm_90");
@@ -399,6 +411,15 @@ Expected<Report> lpfa::sim::simulate(const PTXModule &module,
   if (Error e = placeModuleVariables(program, context, own, storage))
     return std::move(e);
 
+  // A launch comes after the one before it unless it says that it waits itself.
+  std::shared_ptr<GlobalShadow> previous = std::move(memory.impl().lastLaunch);
+  if (options.checks.races) {
+    context.shadow = std::make_shared<GlobalShadow>(context, module.program());
+    if (function->waitsForGrid)
+      context.shadow->previous = std::move(previous);
+  }
+  previous = nullptr;
+
   uint64_t warps = llvm::divideCeil(launch.block.count(), warpSize);
   uint64_t clusterBytes =
       cluster.count() * (2 * uint64_t(context.sharedBytes) +
@@ -413,6 +434,8 @@ Expected<Report> lpfa::sim::simulate(const PTXModule &module,
   uint64_t threads =
       options.threads ? options.threads : std::thread::hardware_concurrency();
   threads = std::min<uint64_t>(std::max<uint64_t>(threads, 1), clusters);
+  if (decisions)
+    threads = 1;
   if (options.maxMemory)
     threads = std::min<uint64_t>(
         threads, std::max<uint64_t>(1, options.maxMemory / clusterBytes));
@@ -430,7 +453,7 @@ Expected<Report> lpfa::sim::simulate(const PTXModule &module,
       simulated.run();
       ++progress.done;
       std::lock_guard<std::mutex> lock(mutex);
-      add(report.statistics, simulated.statistics);
+      report.statistics.add(simulated.statistics);
       if (!simulated.findings.empty())
         findings.push_back({index, std::move(simulated.findings)});
     }
@@ -444,8 +467,13 @@ Expected<Report> lpfa::sim::simulate(const PTXModule &module,
     for (std::thread &t : pool)
       t.join();
   }
-  llvm::sort(findings,
-             [](const auto &a, const auto &b) { return a.first < b.first; });
+  if (context.shadow) {
+    for (auto &[index, finding] : context.shadow->finish())
+      findings.push_back({index, {std::move(finding)}});
+    memory.impl().lastLaunch = context.shadow;
+  }
+  llvm::stable_sort(
+      findings, [](const auto &a, const auto &b) { return a.first < b.first; });
   for (auto &[index, list] : findings)
     for (Finding &finding : list)
       if (report.findings.size() < std::max(1u, options.maxFindings))
@@ -492,6 +520,7 @@ llvm::json::Value Report::toJSON() const {
   auto number = [](uint64_t v) { return int64_t(v); };
   return llvm::json::Object{
       {"findings", std::move(list)},
+      {"coverage", coverage},
       {"statistics",
        llvm::json::Object{
            {"warp_instructions", number(statistics.warpInstructions)},

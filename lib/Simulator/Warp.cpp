@@ -217,11 +217,16 @@ bool Warp::mayRun() const {
   return false;
 }
 
-unsigned Warp::run(unsigned budget) {
+unsigned Warp::run(unsigned budget, bool untilEvent) {
   const std::vector<Instruction> &code = context.function.code;
   const bool tracks = context.options.checks.uninitialized;
   unsigned done = 0, idle = 0;
-  while (done < budget && !fragments.empty()) {
+  const uint64_t before = cluster.events;
+  const uint64_t issued = cluster.statistics.asyncOperations;
+  while (done < budget && !fragments.empty() &&
+         !(untilEvent &&
+           (cluster.events != before ||
+            cluster.statistics.asyncOperations != issued))) {
     if (currentFragment >= fragments.size())
       currentFragment = 0;
     Fragment &f = fragments[currentFragment];
@@ -575,6 +580,15 @@ bool Warp::noteShared(uint64_t address, unsigned bytes, bool isWrite,
       *this, shared >> rankShift, shared & ((1u << rankShift) - 1), bytes,
       isWrite ? RaceDetector::Access::Write : RaceDetector::Access::Read,
       isUnchanged);
+}
+
+bool Warp::noteGlobal(uint64_t address, uint64_t bytes, bool isWrite,
+                      Scope scope, bool isUnchanged) {
+  return !cluster.races ||
+         cluster.races->global(*this, address, bytes,
+                               isWrite ? RaceDetector::Access::Write
+                                       : RaceDetector::Access::Read,
+                               scope, isUnchanged);
 }
 
 BytesRef Warp::locate(Space space, uint64_t address, unsigned bytes,

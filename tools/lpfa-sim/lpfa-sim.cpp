@@ -30,18 +30,33 @@ static cl::opt<std::string>
                     cl::value_desc("directory"), cl::cat(category));
 static cl::opt<std::string> checkList(
     "check",
-    cl::desc("Checks to make, by name: races, uninitialized, bounds, barriers, "
-             "tmem, fences (all on by default), strict-fences (off); all, "
-             "none; -NAME switches one off"),
+    cl::desc(
+        "Checks to make, by name: races, uninitialized, bounds, barriers, "
+        "tmem, fences, results (all on by default), strict-fences (off); all, "
+        "none; -NAME switches one off"),
     cl::value_desc("list"), cl::cat(category));
 static cl::opt<Schedule> schedule(
     "schedule", cl::desc("When asynchronous work takes effect"),
     cl::values(clEnumValN(Schedule::Eager, "eager", "at once (default)"),
                clEnumValN(Schedule::Lazy, "lazy", "as late as allowed"),
-               clEnumValN(Schedule::Random, "random", "drawn from --seed")),
+               clEnumValN(Schedule::Random, "random", "drawn from --seed"),
+               clEnumValN(Schedule::Explore, "explore",
+                          "run after run, which decide otherwise at some "
+                          "points, up to the first finding")),
     cl::init(Schedule::Eager), cl::cat(category));
 static cl::opt<uint64_t> seed("seed", cl::desc("Seed of --schedule=random"),
                               cl::init(0), cl::cat(category));
+static cl::opt<unsigned> deviations(
+    "deviations",
+    cl::desc("--schedule=explore: decide otherwise at up to this many points"),
+    cl::init(Options().deviations), cl::cat(category));
+static cl::opt<uint64_t>
+    maxRuns("max-runs", cl::desc("--schedule=explore: run this many schedules"),
+            cl::init(Options().maxRuns), cl::cat(category));
+static cl::opt<std::string> decisions(
+    "decisions",
+    cl::desc("--schedule=explore: the one schedule to run, as reports name it"),
+    cl::value_desc("late|early,POINT:ALTERNATIVE,..."), cl::cat(category));
 static cl::opt<MmaModel>
     mma("mma", cl::desc("How the tensor core adds"),
         cl::values(clEnumValN(MmaModel::Hardware, "hardware",
@@ -130,6 +145,9 @@ int main(int argc, char **argv) {
   Options options;
   options.schedule = schedule;
   options.seed = seed;
+  options.deviations = deviations;
+  options.maxRuns = maxRuns;
+  options.decisions = decisions;
   options.mma = mma;
   options.ordering = ordering;
   options.chip = chip;
@@ -161,6 +179,8 @@ int main(int argc, char **argv) {
     return failWith(llvm::toString(report.takeError()));
   if (reportFormat == "json")
     llvm::outs() << llvm::formatv("{0:2}\n", report->toJSON());
+  if (!report->coverage.empty())
+    llvm::errs() << "lpfa-sim: " << report->coverage << "\n";
   if (stats)
     printStatistics(report->statistics);
   if (!report->ok()) {

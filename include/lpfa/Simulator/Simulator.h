@@ -59,7 +59,10 @@ enum class Schedule {
   Lazy,
   /// In an order drawn from the seed; operand reads, result writes and
   /// completion signals of one operation are drawn apart.
-  Random
+  Random,
+  /// One run after the other, which decide otherwise than a base schedule at a
+  /// bounded number of points, up to the first that has a finding.
+  Explore
 };
 
 /// How the tensor pipe adds up. `Hardware` is the published model of
@@ -83,6 +86,8 @@ struct Checks {
   /// tcgen05 fences, and proxy fences between generic reads and a later
   /// asynchronous overwrite: common kernels omit them.
   bool strictFences = false;
+  /// Under Schedule::Explore, that all schedules give the same bytes.
+  bool results = true;
 };
 
 /// Parses a list such as "races,bounds" or "all,strict-fences" or "none"; a
@@ -92,6 +97,11 @@ llvm::Error parseChecks(llvm::StringRef list, Checks &checks);
 struct Options {
   Schedule schedule = Schedule::Eager;
   uint64_t seed = 0;
+  /// Schedule::Explore: how often a run may decide otherwise than its base, how
+  /// many runs are made, and, if not empty, the decisions of the only run.
+  unsigned deviations = 1;
+  uint64_t maxRuns = 1000;
+  std::string decisions;
   MmaModel mma = MmaModel::Hardware;
   Ordering ordering = Ordering::Practice;
   Checks checks;
@@ -126,11 +136,11 @@ public:
 
   /// Names of the entries, in file order.
   std::vector<std::string> entries() const;
-  const Program &program() const { return *impl; }
+  std::shared_ptr<const Program> program() const { return impl; }
 
 private:
-  explicit PTXModule(std::unique_ptr<Program> program);
-  std::unique_ptr<Program> impl;
+  explicit PTXModule(std::shared_ptr<const Program> program);
+  std::shared_ptr<const Program> impl;
 };
 
 /// Global memory of the simulated device: named buffers at fixed addresses
@@ -226,7 +236,7 @@ struct Site {
 /// Something wrong that a check saw, or that stopped the run.
 struct Finding {
   /// "race", "uninitialized", "bounds", "alignment", "barrier", "tmem",
-  /// "fence", "deadlock", "trap", "limit", "instruction".
+  /// "fence", "deadlock", "trap", "limit", "instruction", "result".
   std::string kind;
   std::string message;
   /// The access, and for a race the other access.
@@ -245,6 +255,7 @@ struct Statistics {
   unsigned maxTensorColumns = 0;
   uint64_t ctas = 0;
   double seconds = 0;
+  void add(const Statistics &other);
 };
 
 struct Report {
@@ -252,6 +263,8 @@ struct Report {
   /// objected.
   std::vector<Finding> findings;
   Statistics statistics;
+  /// Schedule::Explore: how many schedules were run, of how many.
+  std::string coverage;
   bool ok() const { return findings.empty(); }
   void print(llvm::raw_ostream &os, llvm::StringRef file) const;
   llvm::json::Value toJSON() const;
