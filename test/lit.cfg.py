@@ -1,6 +1,7 @@
 # lit's configuration for lpfa's tests: docs/Development.md says how to run them
 # and which names a test may use.
 
+import ctypes
 import glob
 import os
 import re
@@ -16,7 +17,7 @@ config.test_source_root = os.path.dirname(__file__)
 
 # Unit tests and Python's tests have runners of their own; Inputs are what tests
 # read.
-config.excludes = ["Inputs", "Unit", "Python", "Consumer", "data"]
+config.excludes = ["Inputs", "Unit", "Python", "Consumer", "FakeCuda", "RuntimeConsumer", "data"]
 
 
 def find_ptxas():
@@ -49,6 +50,7 @@ config.substitutions.append(("%lpfa_source", config.lpfa_source_dir))
 config.substitutions.append(("%lpfa_build", config.lpfa_binary_dir))
 config.substitutions.append(("%lpfa_libs", config.lpfa_libs_dir))
 config.substitutions.append(("%llvm_tools", config.llvm_tools_dir))
+config.substitutions.append(("%fake_cuda", config.lpfa_binary_dir + "/test/FakeCuda"))
 config.substitutions.append(
     ("%consumer_options", f"-DCMAKE_CXX_COMPILER={config.cxx_compiler}")
 )
@@ -63,6 +65,10 @@ if ptxas:
 if os.path.exists("/usr/local/cuda/include/cuda_fp8.hpp"):
     config.available_features.add("cuda-toolkit")
     config.substitutions.append(("%cuda_include", "/usr/local/cuda/include"))
+try:
+    ctypes.CDLL("libcuda.so.1")
+except OSError:
+    config.available_features.add("no-cuda-driver")
 if os.path.exists(os.path.join(config.lpfa_source_dir, ".git")):
     config.available_features.add("git-checkout")
 if config.lpfa_build_compiler:
