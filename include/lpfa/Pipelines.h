@@ -9,6 +9,7 @@
 #ifndef LPFA_PIPELINES_H
 #define LPFA_PIPELINES_H
 
+#include "lpfa/Target/TargetModel.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 
@@ -50,6 +51,16 @@ struct ToThreadsOptions : mlir::PassPipelineOptions<ToThreadsOptions> {
   Option<int64_t> outputStages{
       *this, "output-stages", llvm::cl::init(2),
       llvm::cl::desc("slots in the ring of output pieces")};
+  Option<bool> verifySchedule{
+      *this, "verify-schedule", llvm::cl::init(true),
+      llvm::cl::desc("refuse a schedule that is not proved to be right")};
+  Option<Ordering> ordering{
+      *this, "ordering", llvm::cl::init(Ordering::Practice),
+      llvm::cl::desc("which orders of the tensor core that proof may use"),
+      llvm::cl::values(clEnumValN(Ordering::Documented, "documented",
+                                  "those that the manual promises"),
+                       clEnumValN(Ordering::Practice, "practice",
+                                  "those that every known kernel relies on"))};
 };
 
 /// Lowers tensor-level functions, and kernels at any stage, to the threads

@@ -7,50 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "lpfa/Analysis/Schedule.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "lpfa/Analysis/RoleInterpreter.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace lpfa;
-
-std::vector<BufferId> lpfa::getBuffers(KernelOp kernel) {
-  std::vector<BufferId> buffers;
-  for (Operation &op : kernel.getBody().front()) {
-    unsigned count = 0;
-    if (auto channel = dyn_cast<ChannelOp>(op))
-      count = channel.getChannel().getType().getBuffers().size();
-    else if (isa<AccumulatorOp, ScratchOp>(op))
-      count = 1;
-    for (unsigned index = 0; index < count; ++index)
-      buffers.push_back({&op, index});
-  }
-  return buffers;
-}
-
-BufferType lpfa::getBufferType(BufferId buffer) {
-  if (auto channel = dyn_cast<ChannelOp>(buffer.declaration))
-    return channel.getChannel().getType().getBuffers()[buffer.index];
-  return cast<BufferType>(buffer.declaration->getResult(0).getType());
-}
-
-PlaceAttr lpfa::getPlace(BufferId buffer) {
-  return TypeSwitch<Operation *, PlaceAttr>(buffer.declaration)
-      .Case([&](ChannelOp op) {
-        return op.getPlaces() ? cast<PlaceAttr>((*op.getPlaces())[buffer.index])
-                              : PlaceAttr();
-      })
-      .Case<AccumulatorOp, ScratchOp>(
-          [](auto op) { return op.getPlace().value_or(PlaceAttr()); })
-      .Default([](Operation *) { return PlaceAttr(); });
-}
-
-StringRef lpfa::getBufferName(Operation *declaration) {
-  return TypeSwitch<Operation *, StringRef>(declaration)
-      .Case<ChannelOp, AccumulatorOp, ScratchOp>(
-          [](auto op) { return op.getName(); })
-      .Default([](Operation *) { return StringRef(); });
-}
 
 //===----------------------------------------------------------------------===//
 // Tracer
@@ -60,10 +21,9 @@ namespace lpfa {
 /// Executes the roles one after the other and records events. Which put a get
 /// waits for follows from use numbers alone, so the order of the roles does not
 /// matter.
-class Tracer {
+class Tracer : RoleInterpreter {
 public:
-  Tracer(KernelOp kernel, ArrayRef<int64_t> steps)
-      : kernel(kernel), steps(steps) {}
+  using RoleInterpreter::RoleInterpreter;
 
   LogicalResult run() {
     for (RoleOp op : kernel.getBody().getOps<RoleOp>()) {
@@ -72,8 +32,7 @@ public:
       async.clear();
       cursors.clear();
       putCounts.clear();
-      workTile = 0;
-      if (failed(runBlock(op.getBody().front())))
+      if (failed(interpret(op)))
         return failure();
       if (!held.empty()) {
         held.begin()->second->emitError("is not followed by its lpfa.put or "
@@ -94,42 +53,12 @@ private:
     int64_t content = 0;
   };
 
-  LogicalResult runBlock(Block &block) {
-    for (Operation &op : block)
-      if (failed(runOp(op)))
-        return failure();
-    return success();
+  bool isSynchronization(Operation *op) const override {
+    return isa<AcquireOp, PutOp, GetOp, ReleaseOp, TakeOp, GiveOp>(op);
   }
 
-  std::optional<int64_t> getKnown(Value value) {
-    APInt constant;
-    if (matchPattern(value, m_ConstantInt(&constant)))
-      return constant.getSExtValue();
-    auto it = known.find(value);
-    return it == known.end() ? std::nullopt : std::optional(it->second);
-  }
-
-  LogicalResult runOp(Operation &op) {
-    return TypeSwitch<Operation *, LogicalResult>(&op)
-        .Case<ForWorkOp>([&](ForWorkOp op) { return runForWork(op); })
-        .Case<ForStepsOp>([&](ForStepsOp op) { return runForSteps(op); })
-        .Case<KeyRangeOp>([&](KeyRangeOp op) {
-          known[op.getFirst()] = 0;
-          known[op.getLast()] = steps[workTile];
-          return success();
-        })
-        .Case<scf::ForOp>([&](scf::ForOp op) { return runFor(op); })
-        .Case<scf::IfOp>([&](scf::IfOp op) { return runIf(op); })
-        .Case<arith::CmpIOp>([&](arith::CmpIOp op) {
-          std::optional<int64_t> a = getKnown(op.getLhs()),
-                                 b = getKnown(op.getRhs());
-          if (a && b)
-            known[op.getResult()] = arith::applyCmpPredicate(
-                op.getPredicate(), APInt(64, *a, true), APInt(64, *b, true));
-          else
-            known.erase(op.getResult());
-          return success();
-        })
+  LogicalResult visit(Operation *op) override {
+    return TypeSwitch<Operation *, LogicalResult>(op)
         .Case<AcquireOp, GetOp>([&](auto op) { return runBegin(op); })
         .Case<PutOp, ReleaseOp>([&](auto op) { return runEnd(op); })
         .Case<GiveOp>([&](GiveOp op) {
@@ -197,76 +126,6 @@ private:
         });
   }
 
-  LogicalResult runForWork(ForWorkOp op) {
-    for (workTile = 0; workTile < int64_t(steps.size()); ++workTile)
-      if (failed(runBlock(op.getBody().front())))
-        return failure();
-    return success();
-  }
-
-  LogicalResult runForSteps(ForStepsOp op) {
-    // (work tile, step, steps of the work tile) of every step.
-    SmallVector<std::array<int64_t, 3>> sequence;
-    for (auto [w, count] : llvm::enumerate(steps))
-      for (int64_t n = 0; n < count; ++n)
-        sequence.push_back({int64_t(w), n, count});
-    int64_t maxShift = 0;
-    for (AtOp at : op.getBody().getOps<AtOp>())
-      maxShift = std::max<int64_t>(maxShift, at.getShift());
-    for (int64_t t = -maxShift; t < int64_t(sequence.size()); ++t) {
-      for (AtOp at : op.getBody().getOps<AtOp>()) {
-        int64_t position = t + at.getShift();
-        if (position < 0 || position >= int64_t(sequence.size()))
-          continue;
-        auto [w, n, count] = sequence[position];
-        workTile = w;
-        Block &body = at.getBody().front();
-        known[body.getArgument(0)] = n;
-        known[body.getArgument(1)] = n == 0;
-        known[body.getArgument(2)] = n == count - 1;
-        if (failed(runBlock(body)))
-          return failure();
-      }
-    }
-    return success();
-  }
-
-  LogicalResult runFor(scf::ForOp op) {
-    std::optional<int64_t> lower = getKnown(op.getLowerBound()),
-                           upper = getKnown(op.getUpperBound()),
-                           step = getKnown(op.getStep());
-    if (!lower || !upper || !step)
-      return op.emitOpError(
-          "has a trip count outside the model of the schedule "
-          "analysis");
-    for (int64_t n = *lower; n < *upper; n += *step) {
-      known[op.getInductionVar()] = n;
-      if (failed(runBlock(*op.getBody())))
-        return failure();
-    }
-    return success();
-  }
-
-  LogicalResult runIf(scf::IfOp op) {
-    // Accesses under a condition on data may happen: they count. Events of
-    // channels may not depend on data.
-    std::optional<int64_t> condition = getKnown(op.getCondition());
-    if (!condition) {
-      WalkResult result = op.walk([&](Operation *inner) -> WalkResult {
-        if (isa<AcquireOp, PutOp, GetOp, ReleaseOp, TakeOp, GiveOp>(inner))
-          return inner->emitOpError("may not depend on data");
-        return WalkResult::advance();
-      });
-      if (result.wasInterrupted())
-        return failure();
-    }
-    if ((!condition || *condition) && failed(runBlock(*op.thenBlock())))
-      return failure();
-    if (op.elseBlock() && (!condition || !*condition))
-      return runBlock(*op.elseBlock());
-    return success();
-  }
-
   template <typename OpTy> LogicalResult runBegin(OpTy op) {
     auto channel = op.getChannel().template getDefiningOp<ChannelOp>();
     int64_t use = cursors[channel];
@@ -276,7 +135,8 @@ private:
         return op.emitOpError("acquires a channel that its role holds");
       acquires.push_back({channel, op, use, node});
     } else {
-      held.insert({channel, op});
+      if (held.insert({channel, op}).second)
+        trace.openings.insert(op);
       gets.push_back({channel, op, use, node});
     }
     for (auto [index, result] : llvm::enumerate(op.getBuffers()))
@@ -324,9 +184,9 @@ private:
 
   /// An event in the role's program order.
   unsigned addNode() {
-    unsigned node = trace.numNodes++;
+    unsigned node = trace.graph.addEvent();
     if (last)
-      trace.edges.push_back({*last, node});
+      trace.graph.addEdge(*last, node);
     last = issued = node;
     return node;
   }
@@ -334,18 +194,18 @@ private:
   /// The execution of an asynchronous op, after its issue.
   unsigned addAsync() {
     unsigned issue = addNode();
-    unsigned node = trace.numNodes++;
-    trace.edges.push_back({issue, node});
+    unsigned node = trace.graph.addEvent();
+    trace.graph.addEdge(issue, node);
     async.push_back(node);
     return node;
   }
 
   unsigned addTensor() {
     unsigned issue = addNode();
-    unsigned node = trace.numNodes++;
-    trace.edges.push_back({issue, node});
+    unsigned node = trace.graph.addEvent();
+    trace.graph.addEdge(issue, node);
     if (lastTensor)
-      trace.edges.push_back({*lastTensor, node});
+      trace.graph.addEdge(*lastTensor, node);
     lastTensor = node;
     return node;
   }
@@ -353,13 +213,13 @@ private:
   /// An arrival: after all that the role has issued. It is not in the role's
   /// program order itself, for the role does not wait for it.
   unsigned addSync() {
-    unsigned node = trace.numNodes++;
+    unsigned node = trace.graph.addEvent();
     if (last)
-      trace.edges.push_back({*last, node});
+      trace.graph.addEdge(*last, node);
     if (lastTensor)
-      trace.edges.push_back({*lastTensor, node});
+      trace.graph.addEdge(*lastTensor, node);
     for (unsigned source : async)
-      trace.edges.push_back({source, node});
+      trace.graph.addEdge(source, node);
     return node;
   }
 
@@ -369,7 +229,7 @@ private:
       auto it = puts.find(channel);
       if (it == puts.end() || use >= int64_t(it->second.size()))
         return op->emitOpError("has no lpfa.put of its use ") << use;
-      trace.edges.push_back({it->second[use], node});
+      trace.graph.addEdge(it->second[use], node);
     }
     for (auto &[channel, events] : puts) {
       auto &releases = trace.releases[channel];
@@ -404,12 +264,8 @@ private:
     return success();
   }
 
-  KernelOp kernel;
-  ArrayRef<int64_t> steps;
-
   // The current role.
   RoleOp role;
-  int64_t workTile = 0;
   std::optional<unsigned> last, lastTensor;
   unsigned issued = 0;
   std::vector<unsigned> async;
@@ -417,7 +273,6 @@ private:
   llvm::MapVector<Operation *, Operation *> held;
   llvm::MapVector<Operation *, int64_t> putCounts;
 
-  DenseMap<Value, int64_t> known;
   DenseMap<Value, Bound> bound;
   DenseMap<Operation *, int64_t> scratchContents;
 
@@ -445,15 +300,8 @@ FailureOr<Trace> Trace::run(KernelOp kernel, ArrayRef<int64_t> steps) {
 }
 
 FailureOr<std::vector<Trace>> lpfa::runTraces(KernelOp kernel) {
-  int64_t depth = 1;
-  for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>())
-    depth = std::max<int64_t>(depth, channel.getStages());
-  const int64_t many = 2 * depth + 2;
-  const std::vector<int64_t> vectors[] = {
-      {many}, {many, 1, many}, {1, many, 2}, {3, 3, 3}, {1, 1, 1, 1},
-      {0, 0}, {2, 1, 3},       {1, 0, 2},    {0, 3, 1}, {2, 2, 2, 2}};
   std::vector<Trace> traces;
-  for (const std::vector<int64_t> &steps : vectors) {
+  for (const std::vector<int64_t> &steps : getRepresentativeSteps(kernel)) {
     FailureOr<Trace> trace = Trace::run(kernel, steps);
     if (failed(trace))
       return failure();
@@ -479,9 +327,9 @@ void Trace::addOverlap(BufferId host, BufferId guest) {
   }
 }
 
-Trace::Closure
+HappensBefore
 Trace::close(function_ref<bool(const WaitEdge &)> isPresent) const {
-  std::vector<std::pair<unsigned, unsigned>> all = edges;
+  std::vector<EventGraph::Edge> present;
   // Edges of one wait stand together: ask once.
   const WaitEdge *last = nullptr;
   bool isLastPresent = false;
@@ -491,45 +339,9 @@ Trace::close(function_ref<bool(const WaitEdge &)> isPresent) const {
       isLastPresent = isPresent(wait);
     }
     if (isLastPresent)
-      all.push_back(edge);
+      present.push_back(edge);
   }
-
-  // Successors of each node in one array.
-  std::vector<unsigned> starts(numNodes + 1, 0), missing(numNodes, 0);
-  for (const auto &[from, to] : all) {
-    ++starts[from + 1];
-    ++missing[to];
-  }
-  for (unsigned node = 0; node < numNodes; ++node)
-    starts[node + 1] += starts[node];
-  std::vector<unsigned> successors(all.size()), next = starts;
-  for (const auto &[from, to] : all)
-    successors[next[from]++] = to;
-
-  Closure closure;
-  closure.words = (numNodes + 63) / 64;
-  closure.bits.assign(numNodes * closure.words, 0);
-  std::vector<unsigned> ready;
-  for (unsigned node = 0; node < numNodes; ++node)
-    if (!missing[node])
-      ready.push_back(node);
-  unsigned visited = 0;
-  while (!ready.empty()) {
-    unsigned node = ready.back();
-    ready.pop_back();
-    ++visited;
-    const uint64_t *before = &closure.bits[node * closure.words];
-    for (unsigned i = starts[node]; i < starts[node + 1]; ++i) {
-      uint64_t *row = &closure.bits[successors[i] * closure.words];
-      for (size_t word = 0; word < closure.words; ++word)
-        row[word] |= before[word];
-      row[node / 64] |= uint64_t(1) << (node % 64);
-      if (!--missing[successors[i]])
-        ready.push_back(successors[i]);
-    }
-  }
-  closure.cyclic = visited != numNodes;
-  return closure;
+  return graph.close(present);
 }
 
 //===----------------------------------------------------------------------===//
@@ -570,7 +382,7 @@ static bool isConflict(const Access &a, const Access &b) {
 /// another content. `pairs` are the buffers to look at, each one with itself or
 /// with one that it overlaps.
 static std::optional<std::vector<Requirement>>
-collectRequirements(const Trace &trace, const Trace::Closure &closure,
+collectRequirements(const Trace &trace, const HappensBefore &closure,
                     ArrayRef<std::pair<BufferId, BufferId>> pairs,
                     std::pair<Operation *, Operation *> *conflict) {
   std::vector<Requirement> requirements;
@@ -659,7 +471,7 @@ ScheduleAnalysis::findWaits(std::pair<Operation *, Operation *> *conflict) {
   std::vector<std::pair<BufferId, BufferId>> pairs = getPairs(traces, overlaps);
   std::vector<std::vector<Requirement>> requirements;
   for (const Trace &trace : traces) {
-    Trace::Closure closure = trace.close(isKept);
+    HappensBefore closure = trace.close(isKept);
     if (closure.isCyclic()) {
       if (conflict)
         *conflict = {nullptr, nullptr};
@@ -681,7 +493,7 @@ ScheduleAnalysis::findWaits(std::pair<Operation *, Operation *> *conflict) {
     llvm::erase(waits, candidate);
     bool implied = true;
     for (auto [trace, needs] : llvm::zip(traces, requirements)) {
-      Trace::Closure closure = trace.close(isKept);
+      HappensBefore closure = trace.close(isKept);
       implied = llvm::all_of(needs, [&](const Requirement &need) {
         return closure.isBefore(need.first->node, need.second->node);
       });
@@ -701,7 +513,7 @@ ScheduleAnalysis::findWaits(std::pair<Operation *, Operation *> *conflict) {
 std::optional<unsigned> ScheduleAnalysis::countWaits(BufferId a,
                                                      BufferId b) const {
   std::pair<BufferId, BufferId> pair = {a, b};
-  auto isOrdered = [&](const Trace &trace, const Trace::Closure &closure) {
+  auto isOrdered = [&](const Trace &trace, const HappensBefore &closure) {
     return !closure.isCyclic() &&
            collectRequirements(trace, closure, pair, nullptr).has_value();
   };
@@ -714,7 +526,7 @@ std::optional<unsigned> ScheduleAnalysis::countWaits(BufferId a,
     Trace trace = base;
     trace.addOverlap(a, b);
     trace.addOverlap(b, a);
-    Trace::Closure closure = trace.close([&](const WaitEdge &wait) {
+    HappensBefore closure = trace.close([&](const WaitEdge &wait) {
       if (wait.kind != WaitEdge::Overlap)
         return llvm::is_contained(found, wait);
       if (!llvm::is_contained(added, wait))

@@ -31,6 +31,8 @@ void lpfa::buildToThreadsPipeline(OpPassManager &pm,
   kernels.addPass(createCSEPass());
   kernels.addPass(createPlaceTiles());
   kernels.addPass(createInsertBarriers());
+  if (options.verifySchedule)
+    kernels.addPass(createVerifySchedule({options.ordering}));
 
   pm.addPass(createDistributeToThreads());
   pm.addPass(createCanonicalizerPass());

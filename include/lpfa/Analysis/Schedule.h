@@ -23,38 +23,17 @@
 //  - the optional edges, each of which costs a wait: release before acquire,
 //    give before take, and release before a write to memory that overlaps.
 //
-// Numbers of steps are small: dependences have a constant distance in uses, so
-// that few steps show every case. Twice the depth of the deepest ring and two
-// more go around every ring; work tiles of 0 to 3 steps show their seams.
-//
 //===----------------------------------------------------------------------===//
 
 #ifndef LPFA_ANALYSIS_SCHEDULE_H
 #define LPFA_ANALYSIS_SCHEDULE_H
 
-#include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
+#include "lpfa/Analysis/Buffers.h"
+#include "lpfa/Analysis/EventGraph.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace lpfa {
-
-/// One buffer of a channel, an accumulator or a scratch buffer.
-struct BufferId {
-  mlir::Operation *declaration;
-  unsigned index;
-
-  bool operator==(const BufferId &other) const {
-    return declaration == other.declaration && index == other.index;
-  }
-};
-
-/// All buffers of a kernel, in order of declaration.
-std::vector<BufferId> getBuffers(KernelOp kernel);
-
-/// The type of the buffer, and its place where it has one.
-BufferType getBufferType(BufferId buffer);
-PlaceAttr getPlace(BufferId buffer);
-llvm::StringRef getBufferName(mlir::Operation *declaration);
 
 /// A wait that a kernel may need.
 struct WaitEdge {
@@ -103,41 +82,27 @@ public:
   llvm::ArrayRef<Access> getAccesses() const { return accesses; }
 
   /// The optional edges of this execution, with their events.
-  llvm::ArrayRef<std::pair<WaitEdge, std::pair<unsigned, unsigned>>>
-  getWaitEdges() const {
+  llvm::ArrayRef<std::pair<WaitEdge, EventGraph::Edge>> getWaitEdges() const {
     return waitEdges;
   }
+
+  /// Whether the get opens a slot, rather than return one that its role holds.
+  bool isOpening(mlir::Operation *get) const { return openings.contains(get); }
 
   /// Adds the edges that a write by `guest` to memory of `host` may wait for.
   void addOverlap(BufferId host, BufferId guest);
 
-  /// For each event the events that happen before it, a row of bits an event.
-  class Closure {
-  public:
-    /// Whether the events are in a cycle: a deadlock.
-    bool isCyclic() const { return cyclic; }
-
-    bool isBefore(unsigned a, unsigned b) const {
-      return bits[b * words + a / 64] >> (a % 64) & 1;
-    }
-
-  private:
-    friend class Trace;
-    bool cyclic = false;
-    size_t words = 0;
-    std::vector<uint64_t> bits;
-  };
-
   /// What happens before what, given which optional edges are there.
-  Closure close(llvm::function_ref<bool(const WaitEdge &)> isPresent) const;
+  HappensBefore
+  close(llvm::function_ref<bool(const WaitEdge &)> isPresent) const;
 
 private:
   friend class Tracer;
 
   std::vector<Access> accesses;
-  std::vector<std::pair<unsigned, unsigned>> edges;
-  std::vector<std::pair<WaitEdge, std::pair<unsigned, unsigned>>> waitEdges;
-  unsigned numNodes = 0;
+  llvm::DenseSet<mlir::Operation *> openings;
+  EventGraph graph;
+  std::vector<std::pair<WaitEdge, EventGraph::Edge>> waitEdges;
 
   /// For overlaps: where in program order a role's op wrote, the uses it had
   /// put of each channel so far, and the release events of each use.
@@ -152,9 +117,16 @@ private:
       releases;
 };
 
-/// The executions that stand for all: long work tiles that go around every
-/// ring, and short ones in several orders.
+/// The executions for `getRepresentativeSteps`.
 mlir::FailureOr<std::vector<Trace>> runTraces(KernelOp kernel);
+
+/// The same as an analysis, which passes that leave the roles as they are
+/// preserve. A diagnostic has been emitted where there are no traces.
+struct KernelTraces {
+  explicit KernelTraces(mlir::Operation *op)
+      : traces(runTraces(mlir::cast<KernelOp>(op))) {}
+  mlir::FailureOr<std::vector<Trace>> traces;
+};
 
 /// Finds what a kernel's memory needs.
 class ScheduleAnalysis {
@@ -180,7 +152,7 @@ private:
   std::vector<Trace> traces;
   std::vector<std::pair<BufferId, BufferId>> overlaps;
   std::vector<WaitEdge> found;
-  std::vector<Trace::Closure> foundClosures;
+  std::vector<HappensBefore> foundClosures;
 };
 
 } // namespace lpfa

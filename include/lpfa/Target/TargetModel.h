@@ -22,6 +22,10 @@
 
 namespace lpfa {
 
+/// Which orders of asynchronous operations count: those that the manual
+/// promises, or also those that every known kernel relies on.
+enum class Ordering { Documented, Practice };
+
 class TargetModel {
 public:
   /// The model of `chip`, `sm_90a`, `sm_100a` or `sm_103a`; nothing for others.
@@ -127,6 +131,38 @@ public:
   /// between steps of 8 and 16: this takes the stricter.
   static constexpr bool isLegalMMAColumns(int64_t columns) {
     return columns >= 16 && columns <= maxMMAColumns && columns % 16 == 0;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Order of the tensor core's operations (PTX 9.7.16.6.2)
+  //===--------------------------------------------------------------------===//
+
+  /// An operation that a thread issues to the tensor core.
+  enum class PipeOp { MMA, CopyScales };
+
+  /// Why two operations of one thread execute in the order of their issue.
+  enum class PipeOrder {
+    /// The manual promises a copy before an MMA, and an MMA before an MMA of
+    /// the same accumulator and shape.
+    Documented,
+    /// CUTLASS's block-scaled main loop copies scales over those of earlier
+    /// MMAs without a wait
+    /// (collective/sm100_blockscaled_mma_warpspecialized.hpp).
+    CopyAfterMMA,
+    /// FlashAttention kernels for sm_100 issue MMAs of several accumulators,
+    /// one operand of which lies in the columns of another's result.
+    MMAAfterMMA,
+    /// Not relied on by itself: an MMA mostly stands in between.
+    CopyAfterCopy
+  };
+  static constexpr PipeOrder getPipeOrder(PipeOp first, PipeOp second,
+                                          bool sameAccumulator) {
+    if (second == PipeOp::MMA)
+      return first == PipeOp::CopyScales || sameAccumulator
+                 ? PipeOrder::Documented
+                 : PipeOrder::MMAAfterMMA;
+    return first == PipeOp::MMA ? PipeOrder::CopyAfterMMA
+                                : PipeOrder::CopyAfterCopy;
   }
 
 private:

@@ -471,3 +471,12 @@ lpfa.kernel @softmax_c1 stage(tile) () {
   // expected-error @below {{scores must be f32, with a multiple of 32 and at most 128 columns (C1)}}
   %p, %sp, %m, %l, %g, %f = lpfa.softmax_step %x, %r, %r, %r scale(1.0) <row_max> : !lpfa.tile<128x48xf32> -> !lpfa.tile<128x48xf8E4M3FN>
 }
+
+// -----
+
+lpfa.kernel @team_barrier_c1 stage(synchronized) threads(128) () {
+  lpfa.role "r" warps(1 from 0) registers(64) elected {
+    // expected-error @below {{must stand in a role that is not elected (C1)}}
+    lpfa.team_barrier
+  }
+}

@@ -184,7 +184,7 @@ LogicalResult KernelOp::verifyRegions() {
       return op->emitOpError("may not stand at the synchronized stage (C4)");
     if (stage != Stage::Synchronized &&
         isa<BarrierOp, CursorOp, AdvanceOp, SlotAtOp, WaitOp, ArriveOp,
-            CommitOp, ExpectBytesOp>(op))
+            CommitOp, ExpectBytesOp, TeamBarrierOp>(op))
       return op->emitOpError("must wait for the synchronized stage (C4)");
     return WalkResult::advance();
   });

@@ -212,6 +212,13 @@ LogicalResult WaitOp::verify() {
   return success();
 }
 
+LogicalResult TeamBarrierOp::verify() {
+  auto role = (*this)->getParentOfType<RoleOp>();
+  if (!role || role.getElected())
+    return emitOpError("must stand in a role that is not elected (C1)");
+  return success();
+}
+
 LogicalResult ExpectBytesOp::verify() {
   if (int64_t(getBytes()) <= 0)
     return emitOpError("bytes must be positive (C1)");

@@ -9,6 +9,7 @@
 #include "lpfa/Analysis/Schedule.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "lpfa/Dialect/LPFA/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace lpfa {
@@ -45,19 +46,6 @@ static bool multiplies(RoleOp role) {
 static bool isInTensorMemory(Value buffer) {
   auto type = dyn_cast<BufferType>(buffer.getType());
   return type && type.getSpace() == MemorySpace::Tensor;
-}
-
-/// Whether threads of the role itself read or write tensor memory.
-static bool touchesTensorMemory(RoleOp role) {
-  return role
-      ->walk([](Operation *op) {
-        return isTensorCore(op) ||
-                       (isa<ReadOp, WriteOp, RescaleBufferOp>(op) &&
-                        llvm::any_of(op->getOperands(), isInTensorMemory))
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
 }
 
 namespace {
@@ -105,12 +93,13 @@ private:
   /// The role's cursor for a channel or accumulator, made at its start.
   Value getCursor(RoleOp role, Operation *declaration,
                   Counts counts = Counts::Slots);
-  void emitWait(OpBuilder &builder, RoleOp role, Value barrier, Value cursor,
-                int64_t back);
-  void emitArrive(OpBuilder &builder, RoleOp role, Arrival arrival,
-                  Value barrier, Value cursor);
+  void emitWait(OpBuilder &builder, Value barrier, Value cursor, int64_t back);
+  void emitArrive(OpBuilder &builder, Arrival arrival, Value barrier,
+                  Value cursor);
 
   std::vector<WaitEdge> waits;
+  /// Gets that return more than what their role holds already.
+  DenseSet<Operation *> openings;
   llvm::MapVector<Operation *, Barriers> channelBarriers;
   /// By accumulator and the role that waits.
   llvm::MapVector<std::pair<Operation *, Operation *>, Value> turnBarriers;
@@ -136,27 +125,15 @@ Arrival InsertBarriers::getReleaseArrival(RoleOp role, ChannelOp channel) {
 // Analysis
 //===----------------------------------------------------------------------===//
 
-static bool overlap(BufferId a, BufferId b) {
-  PlaceAttr placeA = getPlace(a), placeB = getPlace(b);
-  auto getEnd = [](BufferId buffer, PlaceAttr place) {
-    auto channel = dyn_cast<ChannelOp>(buffer.declaration);
-    return place.getOffset() +
-           place.getSize() * (channel ? int64_t(channel.getStages()) : 1);
-  };
-  return placeA.getSpace() == placeB.getSpace() &&
-         placeA.getOffset() < getEnd(b, placeB) &&
-         placeB.getOffset() < getEnd(a, placeA);
-}
-
 LogicalResult InsertBarriers::findWaits(KernelOp kernel) {
-  FailureOr<std::vector<Trace>> traces = runTraces(kernel);
+  auto &traces = getAnalysis<KernelTraces>().traces;
   if (failed(traces))
     return failure();
-  ScheduleAnalysis analysis(std::move(*traces));
+  ScheduleAnalysis analysis(*traces);
   std::vector<BufferId> buffers = getBuffers(kernel);
   for (auto [i, a] : llvm::enumerate(buffers))
     for (BufferId b : ArrayRef(buffers).drop_front(i + 1))
-      if (overlap(a, b))
+      if (getRange(a).overlaps(getRange(b)))
         analysis.addOverlap(a, b);
   std::pair<Operation *, Operation *> conflict;
   std::optional<std::vector<WaitEdge>> found = analysis.findWaits(&conflict);
@@ -170,6 +147,11 @@ LogicalResult InsertBarriers::findWaits(KernelOp kernel) {
     return diagnostic;
   }
   waits = std::move(*found);
+  for (const Trace &trace : *traces)
+    kernel.walk([&](GetOp get) {
+      if (trace.isOpening(get))
+        openings.insert(get);
+    });
   return success();
 }
 
@@ -251,25 +233,21 @@ Value InsertBarriers::getCursor(RoleOp role, Operation *declaration,
   return cursor;
 }
 
-void InsertBarriers::emitWait(OpBuilder &builder, RoleOp role, Value barrier,
-                              Value cursor, int64_t back) {
+void InsertBarriers::emitWait(OpBuilder &builder, Value barrier, Value cursor,
+                              int64_t back) {
   ++insertedWaits;
   Location loc = barrier.getLoc();
   WaitOp::create(builder, loc, barrier, cursor,
                  builder.getI64IntegerAttr(back));
-  if (touchesTensorMemory(role))
-    FenceOp::create(builder, loc, FenceKind::AfterThreadSync);
 }
 
-void InsertBarriers::emitArrive(OpBuilder &builder, RoleOp role,
-                                Arrival arrival, Value barrier, Value cursor) {
+void InsertBarriers::emitArrive(OpBuilder &builder, Arrival arrival,
+                                Value barrier, Value cursor) {
   Location loc = barrier.getLoc();
   if (arrival == Arrival::Commit) {
     CommitOp::create(builder, loc, barrier, cursor);
     return;
   }
-  if (touchesTensorMemory(role))
-    FenceOp::create(builder, loc, FenceKind::BeforeThreadSync);
   ArriveOp::create(builder, loc, barrier, cursor);
 }
 
@@ -279,10 +257,11 @@ void InsertBarriers::rewriteBegin(RoleOp role, Operation *op,
   Value cursor = getCursor(role, channel);
   const Barriers &made = channelBarriers[channel];
   if (isa<GetOp>(op)) {
-    emitWait(builder, role, made.full, cursor, 0);
+    if (openings.contains(op))
+      emitWait(builder, made.full, cursor, 0);
   } else {
     if (isNeeded(WaitEdge::Free, channel, op))
-      emitWait(builder, role, made.free, cursor, channel.getStages());
+      emitWait(builder, made.free, cursor, channel.getStages());
     if (made.put == Arrival::Bytes) {
       int64_t bytes = 0;
       for (BufferType buffer : channel.getChannel().getType().getBuffers())
@@ -333,12 +312,12 @@ void InsertBarriers::rewriteEnd(RoleOp role, Operation *op, ChannelOp channel) {
     if (toShared && isReadByEngine)
       FenceOp::create(builder, loc, FenceKind::ProxyAsync);
     if (made.put != Arrival::Bytes)
-      emitArrive(builder, role, made.put, made.full, cursor);
+      emitArrive(builder, made.put, made.full, cursor);
   } else {
     if (llvm::any_of(users, llvm::IsaPred<StoreAsyncOp>))
       StoreWaitOp::create(builder, loc, /*complete=*/false);
     if (made.free)
-      emitArrive(builder, role, made.releases.lookup(role), made.free, cursor);
+      emitArrive(builder, made.releases.lookup(role), made.free, cursor);
   }
   AdvanceOp::create(builder, loc, cursor);
   op->erase();
@@ -350,7 +329,7 @@ void InsertBarriers::rewriteTurn(RoleOp role, Operation *op) {
   if (isa<TakeOp>(op)) {
     if (Value barrier = turnBarriers.lookup({accumulator, role})) {
       Value cursor = getCursor(role, accumulator, Counts::Takes);
-      emitWait(builder, role, barrier, cursor, 0);
+      emitWait(builder, barrier, cursor, 0);
       AdvanceOp::create(builder, op->getLoc(), cursor);
     }
   } else {
@@ -359,8 +338,8 @@ void InsertBarriers::rewriteTurn(RoleOp role, Operation *op) {
         continue;
       bool commits = multiplies(role);
       Value cursor = getCursor(role, accumulator, Counts::Gives);
-      emitArrive(builder, role, commits ? Arrival::Commit : Arrival::Threads,
-                 barrier, cursor);
+      emitArrive(builder, commits ? Arrival::Commit : Arrival::Threads, barrier,
+                 cursor);
       AdvanceOp::create(builder, op->getLoc(), cursor);
     }
   }
@@ -376,8 +355,8 @@ void InsertBarriers::rewriteRole(RoleOp role) {
     auto channel = cast<ChannelOp>(wait.declaration);
     OpBuilder builder(wait.op);
     ++overlapWaits;
-    emitWait(builder, role, channelBarriers[channel].free,
-             getCursor(role, channel), channel.getStages());
+    emitWait(builder, channelBarriers[channel].free, getCursor(role, channel),
+             channel.getStages());
   }
   SmallVector<Operation *> ops;
   role->walk([&](Operation *op) {
@@ -397,11 +376,89 @@ void InsertBarriers::rewriteRole(RoleOp role) {
   }
 }
 
+//===----------------------------------------------------------------------===//
+// Fences of tensor memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Puts `after_thread_sync` before the first access to tensor memory after a
+/// wait, and `before_thread_sync` before the first arrival after accesses by
+/// threads (a commit has that fence in it).
+class TensorFences {
+public:
+  void insert(RoleOp role) {
+    run(role.getBody().front(), State(), /*inserts=*/true);
+  }
+
+private:
+  struct State {
+    /// Waits, and accesses, that no fence has followed yet.
+    bool waits = false, accesses = false;
+
+    State operator|(const State &other) const {
+      return {waits || other.waits, accesses || other.accesses};
+    }
+    bool operator==(const State &other) const {
+      return waits == other.waits && accesses == other.accesses;
+    }
+  };
+
+  State run(Block &block, State state, bool inserts) {
+    for (Operation &op : llvm::make_early_inc_range(block))
+      state = op.getNumRegions() ? runRegions(op, state, inserts)
+                                 : runOp(op, state, inserts);
+    return state;
+  }
+
+  State runOp(Operation &op, State state, bool inserts) {
+    auto fence = [&](FenceKind kind) {
+      if (!inserts)
+        return;
+      OpBuilder builder(&op);
+      FenceOp::create(builder, op.getLoc(), kind);
+    };
+    bool isByThreads = isa<ReadOp, WriteOp, RescaleBufferOp>(op) &&
+                       llvm::any_of(op.getOperands(), isInTensorMemory);
+    if (isByThreads || isTensorCore(&op)) {
+      if (state.waits)
+        fence(FenceKind::AfterThreadSync);
+      return {false, state.accesses || isByThreads};
+    }
+    if (isa<ArriveOp>(op) && state.accesses) {
+      fence(FenceKind::BeforeThreadSync);
+      state.accesses = false;
+    }
+    state.waits |= isa<WaitOp>(op);
+    return state;
+  }
+
+  /// A region may run or not, and that of a loop again and again.
+  State runRegions(Operation &op, State state, bool inserts) {
+    bool isLoop = !isa<scf::IfOp, AtOp>(op);
+    bool mayBeSkipped = !isa<scf::IfOp>(op) || op.getRegion(1).empty();
+    State result = mayBeSkipped ? state : State();
+    for (Region &region : op.getRegions()) {
+      if (region.empty())
+        continue;
+      State entry = state;
+      for (State next = entry; isLoop; entry = next) {
+        next = entry | run(region.front(), entry, /*inserts=*/false);
+        if (next == entry)
+          break;
+      }
+      result = result | run(region.front(), entry, inserts);
+    }
+    return result;
+  }
+};
+} // namespace
+
 void InsertBarriers::runOnOperation() {
   KernelOp kernel = getOperation();
   if (kernel.getStage() != Stage::Placed)
     return;
   waits.clear();
+  openings.clear();
   channelBarriers.clear();
   turnBarriers.clear();
   cursors.clear();
@@ -410,5 +467,7 @@ void InsertBarriers::runOnOperation() {
   declareBarriers(kernel);
   for (RoleOp role : kernel.getBody().getOps<RoleOp>())
     rewriteRole(role);
+  for (RoleOp role : kernel.getBody().getOps<RoleOp>())
+    TensorFences().insert(role);
   kernel.setStage(Stage::Synchronized);
 }

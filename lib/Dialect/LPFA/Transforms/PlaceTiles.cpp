@@ -68,12 +68,6 @@ static std::vector<BufferId> getBuffers(KernelOp kernel, MemorySpace space) {
   return buffers;
 }
 
-/// The stages of a buffer's ring.
-static int64_t getStages(BufferId buffer) {
-  auto channel = dyn_cast<ChannelOp>(buffer.declaration);
-  return channel ? channel.getStages() : 1;
-}
-
 /// Whether other tiles may lie inside the buffer while its content is dead:
 /// accumulators live all the time, and small tiles are not worth a wait.
 static bool isHost(BufferId buffer) {
@@ -209,10 +203,10 @@ LogicalResult PlaceTiles::placeTensorMemory(KernelOp kernel) {
     wanted += llvm::alignTo(guest.columns, 4);
   std::vector<std::vector<Cost>> costs(guests.size(), {{true, 0}});
   if (next + wanted > limit) {
-    FailureOr<std::vector<Trace>> traces = runTraces(kernel);
+    auto &traces = getAnalysis<KernelTraces>().traces;
     if (failed(traces))
       return failure();
-    ScheduleAnalysis analysis(std::move(*traces));
+    ScheduleAnalysis analysis(*traces);
     if (!analysis.findWaits())
       return kernel.emitOpError("has accesses that no wait can order");
     for (Tile &tile : fixed) {
@@ -291,6 +285,7 @@ void PlaceTiles::setPlaces(KernelOp kernel) {
 }
 
 void PlaceTiles::runOnOperation() {
+  markAnalysesPreserved<KernelTraces>();
   KernelOp kernel = getOperation();
   if (kernel.getStage() != Stage::Roles)
     return;

@@ -500,25 +500,54 @@ def LPFA_WaitOp : LPFA_Op<"wait"> {
   let hasVerifier = 1;
 }
 
-class LPFA_ArriveLikeOp<string mnemonic, string what, string more>
-    : LPFA_Op<mnemonic> {
-  let summary = what;
-  let description = more;
-  let arguments = (ins LPFA_BarrierType:$barrier, LPFA_CursorType:$cursor);
-  let assemblyFormat = "$barrier `use` $cursor attr-dict `:` type($barrier)";
-}
-def LPFA_ArriveOp : LPFA_ArriveLikeOp<"arrive", "every thread of the role arrives", [{
+def LPFA_ArriveOp : LPFA_Op<"arrive"> {
+  let summary = "every thread of the role arrives, or one for all";
+  let description = [{
+    With `one_thread` only the role's first thread arrives: for accesses of the
+    others to count, an `lpfa.team_barrier` must stand before.
+
     ```mlir
     lpfa.arrive %emptyK use %uK : !lpfa.barrier
-    ```}]>;
-def LPFA_CommitOp : LPFA_ArriveLikeOp<"commit",
-    "arrive once all tensor-core work that the role has issued is done", [{
+    lpfa.arrive %emptyK use %uK one_thread : !lpfa.barrier
+    ```
+  }];
+  let arguments = (ins LPFA_BarrierType:$barrier, LPFA_CursorType:$cursor,
+                       UnitAttr:$one_thread);
+  let assemblyFormat = [{
+    $barrier `use` $cursor (`one_thread` $one_thread^)? attr-dict
+    `:` type($barrier)
+  }];
+}
+
+def LPFA_CommitOp : LPFA_Op<"commit"> {
+  let summary = "arrive once all tensor-core work that the role has issued is done";
+  let description = [{
     One arrival by `tcgen05.commit`, for the role's mma and scale copies so
     far.
 
     ```mlir
     lpfa.commit %emptyK use %uK : !lpfa.barrier
-    ```}]>;
+    ```
+  }];
+  let arguments = (ins LPFA_BarrierType:$barrier, LPFA_CursorType:$cursor);
+  let assemblyFormat = "$barrier `use` $cursor attr-dict `:` type($barrier)";
+}
+
+def LPFA_TeamBarrierOp : LPFA_Op<"team_barrier"> {
+  let summary = "the threads of the role wait for each other";
+  let description = [{
+    A named barrier of the role's own (PTX 9.7.13.1): what any thread of the
+    role did before it happens before what any does after.
+
+    - (C1) It stands in a role that is not elected.
+
+    ```mlir
+    lpfa.team_barrier
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
 
 def LPFA_ExpectBytesOp : LPFA_Op<"expect_bytes"> {
   let summary = "arrive, and expect bytes of asynchronous copies";

@@ -10,7 +10,9 @@
 #define LPFA_DIALECT_LPFA_TRANSFORMS_PASSES_H
 
 #include "lpfa/Dialect/LPFA/IR/LPFADialect.h"
+#include "lpfa/Target/TargetModel.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/Support/CommandLine.h"
 
 namespace lpfa {
 #define GEN_PASS_DECL

@@ -294,4 +294,55 @@ def InsertBarriers : Pass<"lpfa-insert-barriers", "::lpfa::KernelOp"> {
   ];
 }
 
+def VerifySchedule : Pass<"lpfa-verify-schedule", "::lpfa::KernelOp"> {
+  let summary = "judges a kernel's schedule: races, protocol, deadlock";
+  let description = [{
+    Executes the roles of a kernel for numbers of steps that show every case
+    (`Analysis/RoleInterpreter.h`) and judges what stands in the IR; nothing is
+    taken over from the passes that made it.
+
+    At the roles and placed stages: puts and gets balance, and the roles do not
+    wait for each other in a circle. At the synchronized stage, from the
+    barriers, commits and fences as written (`Analysis/ScheduleVerifier.h`):
+
+    - (R1) The columns of D are disjoint from those of A and of the scales in
+      every `lpfa.mma`.
+    - (R2) A read sees the last write of its own tile.
+    - (R3) Two accesses to the same memory, one of them a write, are ordered.
+    - (R4) A use of a barrier gets exactly its arrivals and bytes, none of them
+      can come in an earlier phase, and no wait can see a phase of the wrong
+      parity.
+    - (R5) A write of threads that an asynchronous engine reads has its proxy
+      fence, and accesses to tensor memory on two sides of a synchronization
+      have their tcgen05 fences and `tensor_stores`.
+
+    Nothing that still runs may be unfinished at the end of the kernel.
+
+    Verdicts: safe; safe assuming orders of the tensor core that its manual does
+    not promise (`ordering=documented` does not assume any); and errors: race,
+    protocol error, deadlock, outside the model. The remark `schedule-verdict`
+    of category `lpfa-schedule` says which (`--remarks-filter-analyse`).
+
+    Example of an error:
+
+    ```
+    error: 'lpfa.copy_scales' op race (R3): writes tensor columns 288 to 292 of
+        'scales.Q0' while columns 256 to 384 of 'S1' may be read
+    note: the read, in role "softmax1"
+    note: nothing orders them: role "mma" must wait for an arrival that role
+        "softmax1" makes after the read
+    ```
+  }];
+  let options = [
+    Option<"ordering", "ordering", "::lpfa::Ordering",
+           "::lpfa::Ordering::Practice",
+           "which orders of the tensor core count",
+           [{::llvm::cl::values(
+             clEnumValN(::lpfa::Ordering::Documented, "documented",
+                        "those that the manual promises"),
+             clEnumValN(::lpfa::Ordering::Practice, "practice",
+                        "those that every known kernel relies on"))}]>
+  ];
+}
+
 #endif // LPFA_DIALECT_LPFA_TRANSFORMS_PASSES_TD

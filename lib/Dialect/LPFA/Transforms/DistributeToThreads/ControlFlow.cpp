@@ -43,8 +43,8 @@ LogicalResult KernelDistribution::lower(Operation *op) {
       .Case<scf::IfOp, scf::ForOp, ForWorkOp, ForStepsOp, KeyRangeOp, DimOp,
             CursorOp, AdvanceOp>([&](auto op) { return lower(op); })
       .Case<ChannelOp, AccumulatorOp, ScratchOp, SlotAtOp, SliceOp, WaitOp,
-            ArriveOp, CommitOp, ExpectBytesOp, FenceOp, LoadAsyncOp,
-            StoreAsyncOp, StoreWaitOp, CopyScalesOp, MmaOp>(
+            ArriveOp, CommitOp, TeamBarrierOp, ExpectBytesOp, FenceOp,
+            LoadAsyncOp, StoreAsyncOp, StoreWaitOp, CopyScalesOp, MmaOp>(
           [&](auto op) { return lower(op); })
       .Case<ReadOp, WriteOp, RescaleBufferOp, LoadOp, PackAtomOp, StoreOp,
             SplatOp, NormalizeOp>([&](auto op) { return lower(op); })

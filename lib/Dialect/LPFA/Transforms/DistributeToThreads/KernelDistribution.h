@@ -258,6 +258,7 @@ private:
   mlir::LogicalResult lower(WaitOp op);
   mlir::LogicalResult lower(ArriveOp op);
   mlir::LogicalResult lower(CommitOp op);
+  mlir::LogicalResult lower(TeamBarrierOp op);
   mlir::LogicalResult lower(ExpectBytesOp op);
   mlir::LogicalResult lower(FenceOp op);
   mlir::LogicalResult lower(LoadAsyncOp op);

@@ -120,7 +120,24 @@ LogicalResult KernelDistribution::lower(WaitOp op) {
 }
 
 LogicalResult KernelDistribution::lower(ArriveOp op) {
-  MBarrierArriveOp::create(b, getBarrier(op.getBarrier(), op.getCursor()));
+  Value barrier = getBarrier(op.getBarrier(), op.getCursor());
+  if (!op.getOneThread() || op->getParentOfType<RoleOp>().getElected())
+    MBarrierArriveOp::create(b, barrier);
+  else
+    b.when(b.compare(arith::CmpIPredicate::eq, thread, b.i32(0)),
+           [&] { MBarrierArriveOp::create(b, barrier); });
+  return success();
+}
+
+LogicalResult KernelDistribution::lower(TeamBarrierOp op) {
+  // Barrier 0 is the kernel's; a team has at least four warps, so that there
+  // are barriers for all teams.
+  auto role = op->getParentOfType<RoleOp>();
+  BarrierSyncOp::create(
+      b,
+      static_cast<int32_t>(1 +
+                           role.getFirstWarp() / TargetModel::warpgroupWarps),
+      static_cast<int32_t>(role.getThreads()));
   return success();
 }
 

@@ -1,0 +1,75 @@
+//===- Buffers.cpp - A kernel's on-chip buffers ---------------------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lpfa/Analysis/Buffers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace lpfa;
+
+std::vector<BufferId> lpfa::getBuffers(KernelOp kernel) {
+  std::vector<BufferId> buffers;
+  for (Operation &op : kernel.getBody().front()) {
+    unsigned count = 0;
+    if (auto channel = dyn_cast<ChannelOp>(op))
+      count = channel.getChannel().getType().getBuffers().size();
+    else if (isa<AccumulatorOp, ScratchOp>(op))
+      count = 1;
+    for (unsigned index = 0; index < count; ++index)
+      buffers.push_back({&op, index});
+  }
+  return buffers;
+}
+
+BufferType lpfa::getBufferType(BufferId buffer) {
+  if (auto channel = dyn_cast<ChannelOp>(buffer.declaration))
+    return channel.getChannel().getType().getBuffers()[buffer.index];
+  return cast<BufferType>(buffer.declaration->getResult(0).getType());
+}
+
+PlaceAttr lpfa::getPlace(BufferId buffer) {
+  return TypeSwitch<Operation *, PlaceAttr>(buffer.declaration)
+      .Case([&](ChannelOp op) {
+        return op.getPlaces() ? cast<PlaceAttr>((*op.getPlaces())[buffer.index])
+                              : PlaceAttr();
+      })
+      .Case<AccumulatorOp, ScratchOp>(
+          [](auto op) { return op.getPlace().value_or(PlaceAttr()); })
+      .Default([](Operation *) { return PlaceAttr(); });
+}
+
+StringRef lpfa::getBufferName(Operation *declaration) {
+  return TypeSwitch<Operation *, StringRef>(declaration)
+      .Case<ChannelOp, AccumulatorOp, ScratchOp>(
+          [](auto op) { return op.getName(); })
+      .Default([](Operation *) { return StringRef(); });
+}
+
+int64_t lpfa::getStages(BufferId buffer) {
+  auto channel = dyn_cast<ChannelOp>(buffer.declaration);
+  return channel ? channel.getStages() : 1;
+}
+
+llvm::raw_ostream &lpfa::operator<<(llvm::raw_ostream &os,
+                                    const MemoryRange &range) {
+  return os << (range.space == MemorySpace::Tensor ? "columns " : "bytes ")
+            << range.begin << " to " << range.end << " of "
+            << stringifyMemorySpace(range.space) << " memory";
+}
+
+MemoryRange lpfa::getRange(BufferId buffer) {
+  PlaceAttr place = getPlace(buffer);
+  return {place.getSpace(), place.getOffset(),
+          place.getOffset() + place.getSize() * getStages(buffer)};
+}
+
+MemoryRange lpfa::getRange(BufferId buffer, int64_t slot) {
+  PlaceAttr place = getPlace(buffer);
+  int64_t begin = place.getOffset() + place.getSize() * slot;
+  return {place.getSpace(), begin, begin + place.getSize()};
+}

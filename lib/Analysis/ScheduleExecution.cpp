@@ -1,0 +1,409 @@
+//===- ScheduleExecution.cpp - One run of a synchronized kernel -----------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScheduleExecution.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace lpfa;
+
+int64_t ScheduleExecution::Use::getCount() const {
+  int64_t count = 0;
+  for (const Arrival &arrival : arrivals)
+    count += arrival.count;
+  return count;
+}
+
+int64_t ScheduleExecution::Use::getBytes() const {
+  int64_t bytes = 0;
+  for (const Arrival &arrival : arrivals)
+    bytes += arrival.bytes;
+  return bytes;
+}
+
+//===----------------------------------------------------------------------===//
+// Events
+//===----------------------------------------------------------------------===//
+
+unsigned ScheduleExecution::addEvent(Thread &thread) {
+  unsigned event = graph.addEvent();
+  if (thread.last != none)
+    graph.addEdge(thread.last, event);
+  thread.last = event;
+  return event;
+}
+
+/// What an engine does after its issue.
+unsigned ScheduleExecution::addAsync(unsigned issue) {
+  unsigned event = graph.addEvent();
+  graph.addEdge(issue, event);
+  return event;
+}
+
+ScheduleExecution::Bound ScheduleExecution::getBound(Value value) {
+  if (auto scratch = value.getDefiningOp<ScratchOp>()) {
+    BufferId buffer{scratch, 0};
+    return {buffer, scratchContents[scratch], getRange(buffer)};
+  }
+  if (auto accumulator = value.getDefiningOp<AccumulatorOp>()) {
+    BufferId buffer{accumulator, 0};
+    return {buffer, workTile, getRange(buffer)};
+  }
+  return bound.lookup(value);
+}
+
+void ScheduleExecution::addAccess(Value value, bool isWrite, Agent agent,
+                                  unsigned thread, unsigned issue,
+                                  unsigned event, Operation *op) {
+  Bound what = getBound(value);
+  if (isWrite && isa<ScratchOp>(what.buffer.declaration))
+    what.content = ++scratchContents[what.buffer.declaration];
+  Thread &state = threads[thread];
+  Access access{what.buffer,
+                what.content,
+                what.range,
+                isWrite,
+                agent,
+                thread,
+                issue,
+                event,
+                /*done=*/event,
+                /*out=*/event,
+                /*in=*/state.lastAfterFence,
+                /*proxyOut=*/none,
+                /*proxyIn=*/state.lastProxyFence,
+                op,
+                workTile,
+                step};
+  unsigned index = accesses.size();
+  if (agent == Agent::Threads) {
+    if (what.range.space == MemorySpace::Shared) {
+      if (isWrite)
+        state.awaitingProxy.push_back(index);
+    } else {
+      access.out = none;
+      // A store of its own is asynchronous; a rescaling waits for its stores.
+      if (issue != event) {
+        access.done = none;
+        state.awaitingStores.push_back(index);
+      } else {
+        state.awaitingBefore.push_back(index);
+      }
+    }
+  }
+  accesses.push_back(access);
+}
+
+void ScheduleExecution::addFence(FenceOp op, unsigned index) {
+  Thread &thread = threads[index];
+  unsigned event = addEvent(thread);
+  switch (op.getKind()) {
+  case FenceKind::ProxyAsync:
+    for (unsigned access : thread.awaitingProxy)
+      accesses[access].proxyOut = event;
+    thread.awaitingProxy.clear();
+    thread.lastProxyFence = event;
+    return;
+  case FenceKind::BeforeThreadSync:
+    for (unsigned access : thread.awaitingBefore)
+      accesses[access].out = event;
+    thread.awaitingBefore.clear();
+    return;
+  case FenceKind::AfterThreadSync:
+    thread.lastAfterFence = event;
+    return;
+  case FenceKind::TensorStores:
+    for (unsigned access : thread.awaitingStores) {
+      accesses[access].done = event;
+      graph.addEdge(accesses[access].event, event);
+      thread.awaitingBefore.push_back(access);
+    }
+    thread.awaitingStores.clear();
+    return;
+  }
+  llvm_unreachable("unknown fence");
+}
+
+void ScheduleExecution::addPipeOperation(TargetModel::PipeOp kind,
+                                         unsigned event, Value accumulator) {
+  pipes.resize(threads.size());
+  PipeOperation operation{kind, {}, Type(), event};
+  if (accumulator) {
+    operation.accumulator = getBound(accumulator).range;
+    operation.shape = accumulator.getType();
+  }
+  pipes[firstThread].push_back(operation);
+  threads[firstThread].uncommitted.push_back(event);
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+bool ScheduleExecution::isSynchronization(Operation *op) const {
+  return isa<WaitOp, ArriveOp, CommitOp, ExpectBytesOp, AdvanceOp, LoadAsyncOp,
+             StoreAsyncOp, StoreWaitOp, TeamBarrierOp>(op);
+}
+
+ScheduleExecution::Use &ScheduleExecution::getUse(Value barrier, Value cursor) {
+  std::vector<Use> &uses = barriers[barrier.getDefiningOp()].uses;
+  int64_t use = cursors.lookup(cursor);
+  if (int64_t(uses.size()) <= use)
+    uses.resize(use + 1);
+  return uses[use];
+}
+
+LogicalResult ScheduleExecution::visit(Operation *op) {
+  const unsigned numThreads = threads.size();
+  Thread &first = threads[firstThread];
+  RoleOp role = first.role;
+  bool isEngineOp = isa<CommitOp, ExpectBytesOp, LoadAsyncOp, StoreAsyncOp,
+                        StoreWaitOp, CopyScalesOp, MmaOp>(op);
+  if (isEngineOp && !role.getElected())
+    return op->emitOpError("outside the model: issued by every thread of role ")
+           << role.getNameAttr() << ", which is not elected";
+  auto access = [&](Value buffer, bool isWrite, Agent agent, unsigned issue,
+                    unsigned event) {
+    addAccess(buffer, isWrite, agent, firstThread, issue, event, op);
+  };
+  auto forEachThread = [&](auto callback) {
+    for (unsigned thread = firstThread; thread < numThreads; ++thread)
+      callback(thread);
+  };
+  auto accessByThreads = [&](Value buffer, bool reads, bool writes) {
+    bool isStore =
+        isa<WriteOp>(op) &&
+        cast<BufferType>(buffer.getType()).getSpace() == MemorySpace::Tensor;
+    forEachThread([&](unsigned thread) {
+      unsigned issue = addEvent(threads[thread]);
+      unsigned event = isStore ? addAsync(issue) : issue;
+      if (reads)
+        addAccess(buffer, false, Agent::Threads, thread, issue, event, op);
+      if (writes)
+        addAccess(buffer, true, Agent::Threads, thread, issue, event, op);
+    });
+    return success();
+  };
+
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](CursorOp op) {
+        cursors[op.getCursor()] = 0;
+        return success();
+      })
+      .Case([&](AdvanceOp op) {
+        ++cursors[op.getCursor()];
+        return success();
+      })
+      .Case([&](SlotAtOp op) {
+        auto channel = op.getChannel().getDefiningOp<ChannelOp>();
+        int64_t use = cursors.lookup(op.getCursor());
+        for (auto [index, result] : llvm::enumerate(op.getBuffers())) {
+          BufferId buffer{channel, unsigned(index)};
+          bound[result] = {buffer, use,
+                           getRange(buffer, use % getStages(buffer))};
+        }
+        return success();
+      })
+      .Case([&](SliceOp op) {
+        Bound slice = getBound(op.getBuffer());
+        BufferType type = op.getResult().getType();
+        slice.range.begin +=
+            op.getColumn() * type.getElementType().getIntOrFloatBitWidth() / 32;
+        slice.range.end = slice.range.begin + type.getSize();
+        bound[op.getResult()] = slice;
+        return success();
+      })
+      .Case([&](WaitOp op) {
+        int64_t use = cursors.lookup(op.getCursor()) - int64_t(op.getBack());
+        Barrier &barrier = barriers[op.getBarrier().getDefiningOp()];
+        forEachThread([&](unsigned thread) {
+          unsigned before = threads[thread].last;
+          barrier.waits[use].push_back({addEvent(threads[thread]), before, op});
+        });
+        return success();
+      })
+      .Case([&](ArriveOp op) {
+        Use &use = getUse(op.getBarrier(), op.getCursor());
+        int64_t rest = op.getOneThread() ? 1 : role.getThreads();
+        for (unsigned thread = firstThread; thread < numThreads && rest > 0;
+             ++thread) {
+          int64_t count = thread + 1 < numThreads ? 1 : rest;
+          use.arrivals.push_back(
+              {addEvent(threads[thread]), thread, count, 0, op});
+          rest -= count;
+        }
+        return success();
+      })
+      .Case([&](CommitOp op) {
+        unsigned event = addAsync(addEvent(first));
+        if (first.lastCommit != none)
+          graph.addEdge(first.lastCommit, event);
+        for (unsigned operation : first.uncommitted)
+          graph.addEdge(operation, event);
+        first.uncommitted.clear();
+        first.lastCommit = event;
+        getUse(op.getBarrier(), op.getCursor())
+            .arrivals.push_back({event, firstThread, 1, 0, op});
+        return success();
+      })
+      .Case([&](TeamBarrierOp) {
+        unsigned event = graph.addEvent();
+        forEachThread([&](unsigned thread) {
+          if (threads[thread].last != none)
+            graph.addEdge(threads[thread].last, event);
+          threads[thread].last = event;
+          threads[thread].teamBarriers.push_back(event);
+        });
+        return success();
+      })
+      .Case([&](ExpectBytesOp op) {
+        Use &use = getUse(op.getBarrier(), op.getCursor());
+        use.arrivals.push_back({addEvent(first), firstThread, 1, 0, op});
+        use.expectedBytes += op.getBytes();
+        return success();
+      })
+      .Case([&](FenceOp op) {
+        forEachThread([&](unsigned thread) { addFence(op, thread); });
+        return success();
+      })
+      .Case([&](LoadAsyncOp op) -> LogicalResult {
+        if (!op.getBarrier())
+          return op.emitOpError("outside the model: signals no barrier");
+        unsigned issue = addEvent(first), event = addAsync(issue);
+        access(op.getBuffer(), true, Agent::BulkCopy, issue, event);
+        getUse(op.getBarrier(), op.getCursor())
+            .arrivals.push_back({event, firstThread, 0,
+                                 op.getBuffer().getType().getSize(), op});
+        return success();
+      })
+      .Case([&](StoreAsyncOp op) {
+        unsigned issue = addEvent(first), event = addAsync(issue);
+        access(op.getBuffer(), false, Agent::BulkCopy, issue, event);
+        first.stores.push_back(event);
+        return success();
+      })
+      .Case([&](StoreWaitOp) {
+        unsigned event = addEvent(first);
+        for (unsigned store : first.stores)
+          graph.addEdge(store, event);
+        first.stores.clear();
+        return success();
+      })
+      .Case([&](CopyScalesOp op) {
+        unsigned issue = addEvent(first), event = addAsync(issue);
+        access(op.getSource(), false, Agent::TensorCore, issue, event);
+        access(op.getDestination(), true, Agent::TensorCore, issue, event);
+        addPipeOperation(TargetModel::PipeOp::CopyScales, event, Value());
+        return success();
+      })
+      .Case([&](MmaOp op) {
+        unsigned issue = addEvent(first), event = addAsync(issue);
+        for (Value operand :
+             {op.getA(), op.getB(), op.getScalesA(), op.getScalesB()})
+          access(operand, false, Agent::TensorCore, issue, event);
+        if (op.getAccumulate() && getKnown(op.getAccumulate()).value_or(1))
+          access(op.getD(), false, Agent::TensorCore, issue, event);
+        access(op.getD(), true, Agent::TensorCore, issue, event);
+        addPipeOperation(TargetModel::PipeOp::MMA, event, op.getD());
+        return success();
+      })
+      .Case([&](ReadOp op) {
+        return accessByThreads(op.getBuffer(), true, false);
+      })
+      .Case([&](WriteOp op) {
+        return accessByThreads(op.getBuffer(), false, true);
+      })
+      .Case([&](RescaleBufferOp op) {
+        return accessByThreads(op.getBuffer(), true, true);
+      })
+      .Default([&](Operation *op) -> LogicalResult {
+        if (llvm::any_of(op->getOperandTypes(),
+                         llvm::IsaPred<BufferType, ChannelType, BarrierType>))
+          return op->emitOpError("outside the model of the schedule analysis");
+        return success();
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+void ScheduleExecution::connectBarriers() {
+  for (auto &[op, barrier] : barriers) {
+    int64_t arrivals = cast<BarrierOp>(op).getArrivals();
+    for (auto [index, use] : llvm::enumerate(barrier.uses)) {
+      if (use.getCount() != arrivals || use.getBytes() != use.expectedBytes)
+        continue;
+      use.completion = graph.addEvent();
+      for (const Arrival &arrival : use.arrivals)
+        graph.addEdge(arrival.event, use.completion);
+      auto waits = barrier.waits.find(index);
+      if (waits != barrier.waits.end())
+        for (const Wait &wait : waits->second)
+          graph.addEdge(use.completion, wait.event);
+    }
+  }
+}
+
+bool ScheduleExecution::isConflict(const Access &a, const Access &b) const {
+  if ((!a.isWrite && !b.isWrite) || a.event == b.event ||
+      !a.range.overlaps(b.range))
+    return false;
+  // Threads of one role own rows.
+  bool isSameTeam = a.agent == Agent::Threads && b.agent == Agent::Threads &&
+                    getRole(a.thread) == getRole(b.thread);
+  return !isSameTeam || a.thread == b.thread ||
+         (a.range.space == MemorySpace::Shared && !(a.buffer == b.buffer));
+}
+
+void ScheduleExecution::findConflicts() {
+  // In order of memory, so that neighbors alone are compared.
+  std::vector<const Access *> sorted;
+  for (const Access &access : accesses)
+    sorted.push_back(&access);
+  llvm::sort(sorted, [](const Access *a, const Access *b) {
+    return std::make_tuple(a->range.space, a->range.begin, a) <
+           std::make_tuple(b->range.space, b->range.begin, b);
+  });
+  for (auto [i, a] : llvm::enumerate(sorted))
+    for (const Access *b : ArrayRef(sorted).drop_front(i + 1)) {
+      if (b->range.space != a->range.space || b->range.begin >= a->range.end)
+        break;
+      if (isConflict(*a, *b))
+        conflicts.push_back(std::minmax(a, b));
+    }
+  // In order of the roles and their programs, for the reports.
+  llvm::sort(conflicts);
+}
+
+LogicalResult ScheduleExecution::run() {
+  for (RoleOp role : kernel.getBody().getOps<RoleOp>()) {
+    firstThread = threads.size();
+    auto addThread = [&] { threads.emplace_back().role = role; };
+    addThread();
+    bool isSplit =
+        role->walk([](Operation *op) {
+              auto arrive = dyn_cast<ArriveOp>(op);
+              return isa<TeamBarrierOp>(op) || (arrive && arrive.getOneThread())
+                         ? WalkResult::interrupt()
+                         : WalkResult::advance();
+            })
+            .wasInterrupted();
+    if (isSplit && !role.getElected())
+      addThread();
+    if (failed(interpret(role)))
+      return failure();
+  }
+  end = graph.addEvent();
+  for (const Thread &thread : threads)
+    if (thread.last != none)
+      graph.addEdge(thread.last, end);
+  connectBarriers();
+  findConflicts();
+  return success();
+}
