@@ -10,24 +10,33 @@
 
 using namespace lpfa;
 
-HappensBefore EventGraph::close(llvm::ArrayRef<Edge> more) const {
-  // Successors of each event in one array.
-  std::vector<unsigned> starts(numEvents + 1, 0), missing(numEvents, 0);
+/// Successors of each event in one array: those of event i from `starts[i]` to
+/// `starts[i + 1]`.
+static void sortEdges(llvm::ArrayRef<EventGraph::Edge> edges,
+                      llvm::ArrayRef<EventGraph::Edge> more, unsigned numEvents,
+                      std::vector<unsigned> &starts,
+                      std::vector<unsigned> &successors) {
+  starts.assign(numEvents + 1, 0);
   auto forEachEdge = [&](auto callback) {
     for (const auto &[from, to] : edges)
       callback(from, to);
     for (const auto &[from, to] : more)
       callback(from, to);
   };
-  forEachEdge([&](unsigned from, unsigned to) {
-    ++starts[from + 1];
-    ++missing[to];
-  });
+  forEachEdge([&](unsigned from, unsigned) { ++starts[from + 1]; });
   for (unsigned event = 0; event < numEvents; ++event)
     starts[event + 1] += starts[event];
-  std::vector<unsigned> successors(edges.size() + more.size()), next = starts;
+  successors.resize(edges.size() + more.size());
+  std::vector<unsigned> next = starts;
   forEachEdge(
       [&](unsigned from, unsigned to) { successors[next[from]++] = to; });
+}
+
+HappensBefore EventGraph::close(llvm::ArrayRef<Edge> more) const {
+  std::vector<unsigned> starts, successors, missing(numEvents, 0);
+  sortEdges(edges, more, numEvents, starts, successors);
+  for (unsigned to : successors)
+    ++missing[to];
 
   HappensBefore order;
   order.words = (numEvents + 63) / 64;
@@ -55,4 +64,24 @@ HappensBefore EventGraph::close(llvm::ArrayRef<Edge> more) const {
   }
   order.cyclic = visited != numEvents;
   return order;
+}
+
+std::vector<unsigned> EventGraph::findPath(unsigned from, unsigned to,
+                                           llvm::ArrayRef<Edge> more) const {
+  std::vector<unsigned> starts, successors;
+  sortEdges(edges, more, numEvents, starts, successors);
+  std::vector<unsigned> origin(numEvents, numEvents), queue = {from};
+  for (size_t i = 0; i < queue.size() && origin[to] == numEvents; ++i)
+    for (unsigned j = starts[queue[i]]; j < starts[queue[i] + 1]; ++j)
+      if (origin[successors[j]] == numEvents && successors[j] != from) {
+        origin[successors[j]] = queue[i];
+        queue.push_back(successors[j]);
+      }
+  if (origin[to] == numEvents)
+    return {};
+  std::vector<unsigned> path = {to};
+  while (path.back() != from)
+    path.push_back(origin[path.back()]);
+  std::reverse(path.begin(), path.end());
+  return path;
 }

@@ -384,11 +384,11 @@ static bool isConflict(const Access &a, const Access &b) {
 static std::optional<std::vector<Requirement>>
 collectRequirements(const Trace &trace, const HappensBefore &closure,
                     ArrayRef<std::pair<BufferId, BufferId>> pairs,
-                    std::pair<Operation *, Operation *> *conflict) {
+                    ScheduleConflict *conflict) {
   std::vector<Requirement> requirements;
-  auto fail = [&](const Access &a, const Access &b) {
+  auto fail = [&](StringRef rule, const Access &a, const Access &b) {
     if (conflict)
-      *conflict = {a.op, b.op};
+      *conflict = {rule, a.op, b.op, a.buffer, b.buffer};
     return std::nullopt;
   };
   auto select = [&](BufferId buffer) {
@@ -410,7 +410,7 @@ collectRequirements(const Trace &trace, const HappensBefore &closure,
         else if (closure.isBefore(b->node, a->node))
           requirements.push_back({b, a});
         else
-          return fail(*a, *b);
+          return fail(a->node == b->node ? "R1" : "R3", *a, *b);
       }
     }
   }
@@ -437,7 +437,7 @@ collectRequirements(const Trace &trace, const HappensBefore &closure,
     orders.try_emplace(Key{a.buffer, a.content, b.buffer, b.content},
                        &requirement);
     if (orders.count(Key{b.buffer, b.content, a.buffer, a.content}))
-      return fail(a, b);
+      return fail("R2", a, b);
   }
   return requirements;
 }
@@ -458,7 +458,7 @@ getPairs(ArrayRef<Trace> traces,
 }
 
 std::optional<std::vector<WaitEdge>>
-ScheduleAnalysis::findWaits(std::pair<Operation *, Operation *> *conflict) {
+ScheduleAnalysis::findWaits(ScheduleConflict *conflict) {
   // Start with every wait there could be, in the order of the executions.
   std::vector<WaitEdge> waits;
   for (const Trace &trace : traces)
@@ -474,7 +474,7 @@ ScheduleAnalysis::findWaits(std::pair<Operation *, Operation *> *conflict) {
     HappensBefore closure = trace.close(isKept);
     if (closure.isCyclic()) {
       if (conflict)
-        *conflict = {nullptr, nullptr};
+        *conflict = {};
       return std::nullopt;
     }
     auto collected = collectRequirements(trace, closure, pairs, conflict);
@@ -488,21 +488,33 @@ ScheduleAnalysis::findWaits(std::pair<Operation *, Operation *> *conflict) {
   llvm::stable_sort(order, [](const WaitEdge &a, const WaitEdge &b) {
     return a.kind > b.kind;
   });
+  std::vector<std::pair<WaitEdge, ScheduleConflict>> needed;
   for (const WaitEdge &candidate : order) {
     std::vector<WaitEdge> all = waits;
     llvm::erase(waits, candidate);
-    bool implied = true;
+    const Requirement *lost = nullptr;
     for (auto [trace, needs] : llvm::zip(traces, requirements)) {
       HappensBefore closure = trace.close(isKept);
-      implied = llvm::all_of(needs, [&](const Requirement &need) {
-        return closure.isBefore(need.first->node, need.second->node);
+      auto it = llvm::find_if(needs, [&](const Requirement &need) {
+        return !closure.isBefore(need.first->node, need.second->node);
       });
-      if (!implied)
+      if (it != needs.end()) {
+        lost = &*it;
         break;
+      }
     }
-    if (!implied)
-      waits = std::move(all);
+    if (!lost)
+      continue;
+    waits = std::move(all);
+    needed.push_back({candidate,
+                      {"R3", lost->first->op, lost->second->op,
+                       lost->first->buffer, lost->second->buffer}});
   }
+  reasons.clear();
+  for (const WaitEdge &wait : waits)
+    reasons.push_back(llvm::find_if(needed, [&](const auto &entry) {
+                        return entry.first == wait;
+                      })->second);
   found = waits;
   foundClosures.clear();
   for (const Trace &trace : traces)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScheduleExecution.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -30,8 +31,13 @@ int64_t ScheduleExecution::Use::getBytes() const {
 // Events
 //===----------------------------------------------------------------------===//
 
+unsigned ScheduleExecution::newEvent(Operation *op) {
+  eventOps.push_back(op);
+  return graph.addEvent();
+}
+
 unsigned ScheduleExecution::addEvent(Thread &thread) {
-  unsigned event = graph.addEvent();
+  unsigned event = newEvent(current);
   if (thread.last != none)
     graph.addEdge(thread.last, event);
   thread.last = event;
@@ -40,7 +46,7 @@ unsigned ScheduleExecution::addEvent(Thread &thread) {
 
 /// What an engine does after its issue.
 unsigned ScheduleExecution::addAsync(unsigned issue) {
-  unsigned event = graph.addEvent();
+  unsigned event = newEvent(current);
   graph.addEdge(issue, event);
   return event;
 }
@@ -141,6 +147,34 @@ void ScheduleExecution::addPipeOperation(TargetModel::PipeOp kind,
   threads[firstThread].uncommitted.push_back(event);
 }
 
+std::vector<std::vector<EventGraph::Edge>>
+ScheduleExecution::getPipeEdges(ArrayRef<TargetModel::PipeOrder> orders) const {
+  std::vector<std::vector<EventGraph::Edge>> edges;
+  for (const std::vector<PipeOperation> &pipe : pipes) {
+    std::vector<EventGraph::Edge> &made = edges.emplace_back();
+    std::vector<llvm::BitVector> before;
+    for (auto [j, second] : llvm::enumerate(pipe)) {
+      before.emplace_back(pipe.size());
+      // The latest operations first: those before them follow.
+      for (unsigned i = j; i-- > 0;) {
+        const PipeOperation &first = pipe[i];
+        bool sameAccumulator =
+            first.accumulator.begin == second.accumulator.begin &&
+            first.shape == second.shape;
+        TargetModel::PipeOrder why =
+            TargetModel::getPipeOrder(first.kind, second.kind, sameAccumulator);
+        if (before[j].test(i) || (why != TargetModel::PipeOrder::Documented &&
+                                  !llvm::is_contained(orders, why)))
+          continue;
+        before[j] |= before[i];
+        before[j].set(i);
+        made.push_back({i, unsigned(j)});
+      }
+    }
+  }
+  return edges;
+}
+
 //===----------------------------------------------------------------------===//
 // Ops
 //===----------------------------------------------------------------------===//
@@ -159,6 +193,7 @@ ScheduleExecution::Use &ScheduleExecution::getUse(Value barrier, Value cursor) {
 }
 
 LogicalResult ScheduleExecution::visit(Operation *op) {
+  current = op;
   const unsigned numThreads = threads.size();
   Thread &first = threads[firstThread];
   RoleOp role = first.role;
@@ -252,7 +287,7 @@ LogicalResult ScheduleExecution::visit(Operation *op) {
         return success();
       })
       .Case([&](TeamBarrierOp) {
-        unsigned event = graph.addEvent();
+        unsigned event = newEvent(current);
         forEachThread([&](unsigned thread) {
           if (threads[thread].last != none)
             graph.addEdge(threads[thread].last, event);
@@ -339,7 +374,7 @@ void ScheduleExecution::connectBarriers() {
     for (auto [index, use] : llvm::enumerate(barrier.uses)) {
       if (use.getCount() != arrivals || use.getBytes() != use.expectedBytes)
         continue;
-      use.completion = graph.addEvent();
+      use.completion = newEvent(op);
       for (const Arrival &arrival : use.arrivals)
         graph.addEdge(arrival.event, use.completion);
       auto waits = barrier.waits.find(index);
@@ -399,7 +434,7 @@ LogicalResult ScheduleExecution::run() {
     if (failed(interpret(role)))
       return failure();
   }
-  end = graph.addEvent();
+  end = newEvent(kernel);
   for (const Thread &thread : threads)
     if (thread.last != none)
       graph.addEdge(thread.last, end);

@@ -113,11 +113,18 @@ public:
   getConflicts() const {
     return conflicts;
   }
+  /// The op of an event; a barrier for the completion of a use.
+  mlir::Operation *getOp(unsigned event) const { return eventOps[event]; }
   const EventGraph &getGraph() const { return graph; }
   /// The event at which all roles have ended.
   unsigned getEnd() const { return end; }
   /// The operations of each thread that issues any, in order.
   llvm::ArrayRef<std::vector<PipeOperation>> getPipes() const { return pipes; }
+  /// For each thread that issues operations of the tensor core, the pairs of
+  /// their indices that execute in order, where these orders count. What
+  /// follows from other pairs is left out.
+  std::vector<std::vector<EventGraph::Edge>>
+  getPipeEdges(llvm::ArrayRef<TargetModel::PipeOrder> orders) const;
   RoleOp getRole(unsigned thread) const { return threads[thread].role; }
   /// The events at which the threads of a role waited for each other.
   llvm::ArrayRef<unsigned> getTeamBarriers(unsigned thread) const {
@@ -147,6 +154,7 @@ private:
   llvm::LogicalResult visit(mlir::Operation *op) override;
   bool isSynchronization(mlir::Operation *op) const override;
 
+  unsigned newEvent(mlir::Operation *op);
   unsigned addEvent(Thread &thread);
   unsigned addAsync(unsigned issue);
   /// An access to the buffer of `value`, by the threads of the role at hand,
@@ -163,6 +171,7 @@ private:
   void findConflicts();
 
   EventGraph graph;
+  std::vector<mlir::Operation *> eventOps;
   std::vector<Access> accesses;
   std::vector<std::pair<const Access *, const Access *>> conflicts;
   llvm::MapVector<mlir::Operation *, Barrier> barriers;
@@ -170,8 +179,9 @@ private:
   std::vector<std::vector<PipeOperation>> pipes;
   unsigned end = none;
 
-  /// The threads of the role at hand.
+  /// The threads of the role at hand, and the op.
   unsigned firstThread = 0;
+  mlir::Operation *current = nullptr;
   llvm::DenseMap<mlir::Value, int64_t> cursors;
   llvm::DenseMap<mlir::Value, Bound> bound;
   llvm::DenseMap<mlir::Operation *, int64_t> scratchContents;

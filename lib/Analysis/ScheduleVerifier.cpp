@@ -8,7 +8,6 @@
 
 #include "lpfa/Analysis/ScheduleVerifier.h"
 #include "ScheduleExecution.h"
-#include "llvm/ADT/BitVector.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -122,28 +121,14 @@ Checker::Checker(const ScheduleExecution &execution, ArrayRef<PipeOrder> orders)
     : execution(execution) {
   EventGraph pipes;
   std::vector<EventGraph::Edge> edges;
-  for (const auto &pipe : execution.getPipes()) {
-    // The latest operations before each one: those before them follow.
+  for (auto [pipe, pairs] :
+       llvm::zip_equal(execution.getPipes(), execution.getPipeEdges(orders))) {
     unsigned base = pipes.getNumEvents();
-    std::vector<llvm::BitVector> before;
-    for (auto [j, second] : llvm::enumerate(pipe)) {
-      pipeIndex[second.event] = pipes.addEvent();
-      before.emplace_back(pipe.size());
-      for (int64_t i = int64_t(j) - 1; i >= 0; --i) {
-        const auto &first = pipe[i];
-        bool sameAccumulator =
-            first.accumulator.begin == second.accumulator.begin &&
-            first.shape == second.shape;
-        PipeOrder why =
-            TargetModel::getPipeOrder(first.kind, second.kind, sameAccumulator);
-        if (before[j].test(i) ||
-            (why != PipeOrder::Documented && !llvm::is_contained(orders, why)))
-          continue;
-        before[j] |= before[i];
-        before[j].set(i);
-        pipes.addEdge(base + i, base + j);
-        edges.push_back({first.event, second.event});
-      }
+    for (const auto &operation : pipe)
+      pipeIndex[operation.event] = pipes.addEvent();
+    for (auto [first, second] : pairs) {
+      pipes.addEdge(base + first, base + second);
+      edges.push_back({pipe[first].event, pipe[second].event});
     }
   }
   order = execution.getGraph().close(edges);

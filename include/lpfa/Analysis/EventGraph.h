@@ -54,6 +54,11 @@ public:
   /// The transitive closure of the edges and `more` edges.
   HappensBefore close(llvm::ArrayRef<Edge> more = {}) const;
 
+  /// A shortest chain of edges from one event to another, both included; empty
+  /// where there is none.
+  std::vector<unsigned> findPath(unsigned from, unsigned to,
+                                 llvm::ArrayRef<Edge> more = {}) const;
+
 private:
   unsigned numEvents = 0;
   std::vector<Edge> edges;

@@ -128,6 +128,17 @@ struct KernelTraces {
   mlir::FailureOr<std::vector<Trace>> traces;
 };
 
+/// Two accesses that meet.
+struct ScheduleConflict {
+  /// The rule of `lpfa-verify-schedule` that they break: R1 where one product
+  /// makes both, R2 where a content is replaced while it is in use, R3 where
+  /// they are not ordered. Empty where the roles deadlock.
+  llvm::StringRef rule;
+  mlir::Operation *first = nullptr, *second = nullptr;
+  /// What they access.
+  BufferId firstBuffer = {nullptr, 0}, secondBuffer = {nullptr, 0};
+};
+
 /// Finds what a kernel's memory needs.
 class ScheduleAnalysis {
 public:
@@ -140,9 +151,12 @@ public:
   /// The fewest waits, found by dropping one after the other in order, that
   /// keep every pair of conflicting accesses apart: contents of one slot, and
   /// contents of overlapping buffers, do not meet in time. Nothing where no
-  /// wait can do that; then `conflict` names two accesses.
-  std::optional<std::vector<WaitEdge>> findWaits(
-      std::pair<mlir::Operation *, mlir::Operation *> *conflict = nullptr);
+  /// wait can do that; then `conflict` says why.
+  std::optional<std::vector<WaitEdge>>
+  findWaits(ScheduleConflict *conflict = nullptr);
+
+  /// For each wait that `findWaits` found, what it alone keeps apart.
+  llvm::ArrayRef<ScheduleConflict> getReasons() const { return reasons; }
 
   /// How many waits beyond those that `findWaits` found let the two buffers
   /// share memory: none where these suffice, nothing where no wait can do it.
@@ -152,6 +166,7 @@ private:
   std::vector<Trace> traces;
   std::vector<std::pair<BufferId, BufferId>> overlaps;
   std::vector<WaitEdge> found;
+  std::vector<ScheduleConflict> reasons;
   std::vector<HappensBefore> foundClosures;
 };
 

@@ -10,7 +10,9 @@
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "lpfa/Dialect/LPFA/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace lpfa {
 #define GEN_PASS_DEF_INSERTBARRIERS
@@ -125,6 +127,34 @@ Arrival InsertBarriers::getReleaseArrival(RoleOp role, ChannelOp channel) {
 // Analysis
 //===----------------------------------------------------------------------===//
 
+/// Says why a wait stands.
+static void explain(KernelOp kernel, const WaitEdge &wait,
+                    const ScheduleConflict &reason) {
+  static constexpr StringRef names[] = {"wait-free", "wait-turn",
+                                        "wait-overlap"};
+  auto getRole = [](Operation *op) {
+    return op->getParentOfType<RoleOp>().getName();
+  };
+  auto describe = [&](Operation *op, BufferId buffer) {
+    return llvm::formatv("role \"{0}\" ({1} of '{2}')", getRole(op),
+                         op->getName().getStringRef(),
+                         getBufferName(buffer.declaration))
+        .str();
+  };
+  remark::passed(wait.op->getLoc(), remark::RemarkOpts::name(names[wait.kind])
+                                        .category("lpfa-barriers")
+                                        .function(kernel.getSymName()))
+      << llvm::formatv("role \"{0}\" waits until {1} '{2}': else {3} could "
+                       "overtake {4}",
+                       getRole(wait.op),
+                       wait.kind == WaitEdge::Turn ? "it owns"
+                                                   : "others have read",
+                       getBufferName(wait.declaration),
+                       describe(reason.second, reason.secondBuffer),
+                       describe(reason.first, reason.firstBuffer))
+             .str();
+}
+
 LogicalResult InsertBarriers::findWaits(KernelOp kernel) {
   auto &traces = getAnalysis<KernelTraces>().traces;
   if (failed(traces))
@@ -135,18 +165,27 @@ LogicalResult InsertBarriers::findWaits(KernelOp kernel) {
     for (BufferId b : ArrayRef(buffers).drop_front(i + 1))
       if (getRange(a).overlaps(getRange(b)))
         analysis.addOverlap(a, b);
-  std::pair<Operation *, Operation *> conflict;
+  ScheduleConflict conflict;
   std::optional<std::vector<WaitEdge>> found = analysis.findWaits(&conflict);
   if (!found) {
-    if (!conflict.first)
+    if (conflict.rule.empty())
       return kernel.emitOpError("deadlocks: its roles wait for each other");
-    InFlightDiagnostic diagnostic =
-        conflict.first->emitOpError("meets another access to the same memory, "
-                                    "and no wait can keep them apart");
+    InFlightDiagnostic diagnostic = conflict.first->emitOpError();
+    diagnostic << "accesses '"
+               << getBufferName(conflict.firstBuffer.declaration) << "', "
+               << (conflict.rule == "R1"
+                       ? "which the same product overwrites with"
+                   : conflict.rule == "R2"
+                       ? "whose content is in use both before and after that of"
+                       : "which no wait keeps apart from")
+               << " '" << getBufferName(conflict.secondBuffer.declaration)
+               << "' in the same memory (" << conflict.rule << ")";
     diagnostic.attachNote(conflict.second->getLoc()) << "the other access";
     return diagnostic;
   }
   waits = std::move(*found);
+  for (auto [wait, reason] : llvm::zip(waits, analysis.getReasons()))
+    explain(kernel, wait, reason);
   for (const Trace &trace : *traces)
     kernel.walk([&](GetOp get) {
       if (trace.isOpening(get))
