@@ -398,6 +398,24 @@ collectRequirements(const Trace &trace, const HappensBefore &closure,
         selected.push_back(&access);
     return selected;
   };
+  // What waits could still order is reported last.
+  std::optional<std::pair<const Access *, const Access *>> unordered;
+  // Whether `access` comes between two accesses of the content of `other`, one
+  // of `others`: then no further order would help.
+  auto isAmid = [&](const Access &access, ArrayRef<const Access *> others,
+                    const Access &other) {
+    auto isAny = [&](auto isOrdered) {
+      return llvm::any_of(others, [&](const Access *candidate) {
+        return candidate->content == other.content && isOrdered(*candidate);
+      });
+    };
+    return access.isWrite && isAny([&](const Access &before) {
+             return closure.isBefore(before.node, access.node);
+           }) &&
+           isAny([&](const Access &after) {
+             return closure.isBefore(access.node, after.node);
+           });
+  };
   for (const auto &[first, second] : pairs) {
     std::vector<const Access *> as = select(first), bs = select(second);
     for (auto [i, a] : llvm::enumerate(as)) {
@@ -409,8 +427,12 @@ collectRequirements(const Trace &trace, const HappensBefore &closure,
           requirements.push_back({a, b});
         else if (closure.isBefore(b->node, a->node))
           requirements.push_back({b, a});
-        else
-          return fail(a->node == b->node ? "R1" : "R3", *a, *b);
+        else if (a->node == b->node)
+          return fail("R1", *a, *b);
+        else if (isAmid(*b, as, *a) || isAmid(*a, bs, *b))
+          return fail("R2", *a, *b);
+        else if (!unordered)
+          unordered = {a, b};
       }
     }
   }
@@ -439,6 +461,8 @@ collectRequirements(const Trace &trace, const HappensBefore &closure,
     if (orders.count(Key{b.buffer, b.content, a.buffer, a.content}))
       return fail("R2", a, b);
   }
+  if (unordered)
+    return fail("R3", *unordered->first, *unordered->second);
   return requirements;
 }
 
@@ -455,6 +479,32 @@ getPairs(ArrayRef<Trace> traces,
         pairs.push_back({access.buffer, access.buffer});
   llvm::append_range(pairs, overlaps);
   return pairs;
+}
+
+/// Why roles wait for each other: a wait for content that is read only after
+/// the write that would have to wait for it, or the channels themselves.
+static ScheduleConflict findCircle(const Trace &trace,
+                                   ArrayRef<WaitEdge> waits) {
+  for (const WaitEdge &wait : waits) {
+    if (wait.kind != WaitEdge::Overlap)
+      continue;
+    bool isCyclic =
+        trace
+            .close([&](const WaitEdge &other) {
+              return other.kind != WaitEdge::Overlap || other == wait;
+            })
+            .isCyclic();
+    if (!isCyclic)
+      continue;
+    for (const Access &access : trace.getAccesses())
+      if (access.op == wait.op && access.isWrite)
+        return {"R2",
+                wait.op,
+                wait.declaration,
+                access.buffer,
+                {wait.declaration, 0}};
+  }
+  return {};
 }
 
 std::optional<std::vector<WaitEdge>>
@@ -474,7 +524,7 @@ ScheduleAnalysis::findWaits(ScheduleConflict *conflict) {
     HappensBefore closure = trace.close(isKept);
     if (closure.isCyclic()) {
       if (conflict)
-        *conflict = {};
+        *conflict = findCircle(trace, waits);
       return std::nullopt;
     }
     auto collected = collectRequirements(trace, closure, pairs, conflict);

@@ -176,7 +176,7 @@ LogicalResult InsertBarriers::findWaits(KernelOp kernel) {
                << (conflict.rule == "R1"
                        ? "which the same product overwrites with"
                    : conflict.rule == "R2"
-                       ? "whose content is in use both before and after that of"
+                       ? "of which one is replaced while it is in use by"
                        : "which no wait keeps apart from")
                << " '" << getBufferName(conflict.secondBuffer.declaration)
                << "' in the same memory (" << conflict.rule << ")";
