@@ -305,6 +305,7 @@ enum BulkFlags {
   IsReduction = 8,
   ZeroFill = 16,
   NoIncrement = 32,
+  Pair = 64, ///< .cta_group::2
 };
 
 struct BulkData : InstructionData {
@@ -319,10 +320,14 @@ void addBarriers(Warp &w, LoadOperation &operation, const Instruction &i,
     operation.barriers.push_back(barrier);
     return;
   }
+  // Of each destination CTA's pair the one whose rank is as even as that of
+  // the given barrier's CTA (PTX ISA 9.7.9.27.5.2).
+  unsigned parity = (barrier >> rankShift) & 1;
   for (unsigned rank = 0; rank != w.cluster.ctas.size(); ++rank)
     if ((ctaMask >> rank) & 1) {
       operation.ranks.push_back(rank);
-      operation.barriers.push_back(inCta(barrier, rank));
+      operation.barriers.push_back(
+          inCta(barrier, i.flags & Pair ? (rank & ~1u) | parity : rank));
     }
 }
 
@@ -725,7 +730,7 @@ void takeDirection(Decoder &d, bool &toShared, bool &fromShared) {
 void takeCommon(Decoder &d) {
   for (StringRef m :
        {"mbarrier::complete_tx::bytes", "bulk_group", "tile", "cta_group::1",
-        "cta_group::2", "noftz", "weak", "relaxed", "cta", "cluster", "gpu"})
+        "noftz", "weak", "relaxed", "cta", "cluster", "gpu"})
     d.take(m);
 }
 
@@ -774,6 +779,7 @@ void decodeTensorCopy(Decoder &d, bool isReduction) {
   }
   takeCommon(d);
   bool multicast = d.take("multicast::cluster");
+  bool isPair = d.take("cta_group::2");
   bool hint = d.take("L2::cache_hint");
   d.finish();
   if (toShared == fromShared)
@@ -794,8 +800,8 @@ void decodeTensorCopy(Decoder &d, bool isReduction) {
     d.address(2);
   if (multicast)
     d.source(3, Type::B16);
-  d.inst.flags = (multicast ? Multicast : 0) | (toShared ? ToShared : 0) |
-                 (isReduction ? IsReduction : 0);
+  d.inst.flags = (multicast ? Multicast : 0) | (isPair ? Pair : 0) |
+                 (toShared ? ToShared : 0) | (isReduction ? IsReduction : 0);
   d.inst.data = std::move(data);
   d.inst.execute = tensorCopy;
 }
