@@ -375,6 +375,23 @@ uint64_t issue(Warp &w, std::unique_ptr<AsyncOperation> operation, bool &ok) {
   return w.cluster.async.issue(std::move(operation), ok);
 }
 
+/// Whether an earlier lane stores the same box. Once is enough: CUTLASS's
+/// epilogues have every lane of a warp issue its stores.
+bool repeatsStore(Warp &w, const Instruction &i, LaneMask mask, unsigned lane) {
+  unsigned rank = i.as<BulkData>().rank;
+  for (unsigned l = 0; l != lane; ++l) {
+    if (!((mask >> l) & 1))
+      continue;
+    bool same = w.address(i[0], l) == w.address(i[0], lane) &&
+                w.address(i[1 + rank], l) == w.address(i[1 + rank], lane);
+    for (unsigned d = 0; d != rank; ++d)
+      same = same && w.lane(i[1 + d], l) == w.lane(i[1 + d], lane);
+    if (same)
+      return true;
+  }
+  return false;
+}
+
 /// Operands: map, coordinates..., shared address, barrier, CTA mask.
 Status tensorCopy(Warp &w, const Instruction &i, LaneMask mask) {
   if (!checkOperands(w, i, mask))
@@ -382,6 +399,8 @@ Status tensorCopy(Warp &w, const Instruction &i, LaneMask mask) {
   const BulkData &data = i.as<BulkData>();
   for (unsigned l = 0; l != warpSize; ++l) {
     if (!((mask >> l) & 1))
+      continue;
+    if (!(i.flags & (ToShared | IsReduction)) && repeatsStore(w, i, mask, l))
       continue;
     TensorMap map;
     if (!readMap(w, w.address(i[0], l), l, map))

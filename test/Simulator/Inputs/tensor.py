@@ -265,6 +265,15 @@ class Tma(unittest.TestCase):
                        TensorMap(Out([5, 28], "uint32"), (8, 32))], shared=4096)[0]
         np.testing.assert_array_equal(got, x[:5, :28])
 
+    def test_every_lane_stores(self):
+        x = rng.integers(0, 2**32, (8, 32), dtype=np.uint32)
+        every = copy_kernel(8 * 32 * 4, (0, 0), (0, 0)).replace("@%q exit;", "")
+        for once in ("mbarrier.init", "mbarrier.arrive", "cp.async.bulk.tensor.2d.shared"):
+            every = every.replace("\n  " + once, "\n  @!%q " + once)
+        got = run_all(every, [TensorMap(x, (8, 32)), TensorMap(Out([8, 32], "uint32"), (8, 32))],
+                      shared=4096)[0]
+        np.testing.assert_array_equal(got, x)
+
     def test_three_dimensions(self):
         x = rng.integers(0, 2**32, (4, 6, 8), dtype=np.uint32)
         got = run_all(copy_kernel(2 * 3 * 8 * 4, (0, 2, 1), (0, 0, 0)),
