@@ -10,6 +10,7 @@ packages=(
   clang-format-22 git                                    # the format test
   libgtest-dev                                           # unit tests
   python3-venv
+  chromium                                               # the test of reports
 )
 
 missing=()

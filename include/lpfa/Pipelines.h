@@ -63,6 +63,13 @@ struct ToThreadsOptions : mlir::PassPipelineOptions<ToThreadsOptions> {
                                   "those that every known kernel relies on"))};
 };
 
+/// Lowers tensor-level functions, and kernels at any earlier stage, to the
+/// synchronized stage (`lpfa-to-synchronized`): host functions with launches,
+/// and kernels with roles, places and barriers. Kernels without roles stay at
+/// the tile stage.
+void buildToSynchronizedPipeline(mlir::OpPassManager &pm,
+                                 const ToThreadsOptions &options);
+
 /// Lowers tensor-level functions, and kernels at any stage, to the threads
 /// stage (`lpfa-to-threads`): host functions with launches, and a `gpu.module`
 /// for each kernel.

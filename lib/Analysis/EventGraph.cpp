@@ -85,3 +85,25 @@ std::vector<unsigned> EventGraph::findPath(unsigned from, unsigned to,
   std::reverse(path.begin(), path.end());
   return path;
 }
+
+std::optional<std::vector<unsigned>>
+EventGraph::getLevels(llvm::ArrayRef<Edge> more) const {
+  std::vector<unsigned> starts, successors, missing(numEvents, 0), ready;
+  sortEdges(edges, more, numEvents, starts, successors);
+  for (unsigned to : successors)
+    ++missing[to];
+  for (unsigned event = 0; event < numEvents; ++event)
+    if (!missing[event])
+      ready.push_back(event);
+  std::vector<unsigned> levels(numEvents, 0);
+  for (size_t i = 0; i < ready.size(); ++i)
+    for (unsigned j = starts[ready[i]]; j < starts[ready[i] + 1]; ++j) {
+      unsigned to = successors[j];
+      levels[to] = std::max(levels[to], levels[ready[i]] + 1);
+      if (!--missing[to])
+        ready.push_back(to);
+    }
+  if (ready.size() != numEvents)
+    return std::nullopt;
+  return levels;
+}

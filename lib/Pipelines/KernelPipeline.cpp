@@ -13,8 +13,8 @@
 
 using namespace mlir;
 
-void lpfa::buildToThreadsPipeline(OpPassManager &pm,
-                                  const ToThreadsOptions &options) {
+void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
+                                       const ToThreadsOptions &options) {
   FormKernelsOptions form;
   form.queryTiles = options.queryTiles;
   form.keyTile = options.keyTile;
@@ -33,7 +33,11 @@ void lpfa::buildToThreadsPipeline(OpPassManager &pm,
   kernels.addPass(createInsertBarriers());
   if (options.verifySchedule)
     kernels.addPass(createVerifySchedule({options.ordering}));
+}
 
+void lpfa::buildToThreadsPipeline(OpPassManager &pm,
+                                  const ToThreadsOptions &options) {
+  buildToSynchronizedPipeline(pm, options);
   pm.addPass(createDistributeToThreads());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

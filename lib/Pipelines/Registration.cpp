@@ -22,6 +22,10 @@ void lpfa::registerPipelines() {
       "for a chip",
       buildThreadsToNVVMPipeline);
   mlir::PassPipelineRegistration<ToThreadsOptions>(
+      "lpfa-to-synchronized",
+      "Lower tensor-level functions and kernels to the synchronized stage",
+      buildToSynchronizedPipeline);
+  mlir::PassPipelineRegistration<ToThreadsOptions>(
       "lpfa-to-threads",
       "Lower tensor-level functions and kernels to the threads stage",
       buildToThreadsPipeline);

@@ -305,7 +305,6 @@ enum BulkFlags {
   IsReduction = 8,
   ZeroFill = 16,
   NoIncrement = 32,
-  Pair = 64, ///< .cta_group::2
 };
 
 struct BulkData : InstructionData {
@@ -320,14 +319,10 @@ void addBarriers(Warp &w, LoadOperation &operation, const Instruction &i,
     operation.barriers.push_back(barrier);
     return;
   }
-  // Of each destination CTA's pair the one whose rank is as even as that of
-  // the given barrier's CTA (PTX ISA 9.7.9.27.5.2).
-  unsigned parity = (barrier >> rankShift) & 1;
   for (unsigned rank = 0; rank != w.cluster.ctas.size(); ++rank)
     if ((ctaMask >> rank) & 1) {
       operation.ranks.push_back(rank);
-      operation.barriers.push_back(
-          inCta(barrier, i.flags & Pair ? (rank & ~1u) | parity : rank));
+      operation.barriers.push_back(inCta(barrier, rank));
     }
 }
 
@@ -375,23 +370,6 @@ uint64_t issue(Warp &w, std::unique_ptr<AsyncOperation> operation, bool &ok) {
   return w.cluster.async.issue(std::move(operation), ok);
 }
 
-/// Whether an earlier lane stores the same box. Once is enough: CUTLASS's
-/// epilogues have every lane of a warp issue its stores.
-bool repeatsStore(Warp &w, const Instruction &i, LaneMask mask, unsigned lane) {
-  unsigned rank = i.as<BulkData>().rank;
-  for (unsigned l = 0; l != lane; ++l) {
-    if (!((mask >> l) & 1))
-      continue;
-    bool same = w.address(i[0], l) == w.address(i[0], lane) &&
-                w.address(i[1 + rank], l) == w.address(i[1 + rank], lane);
-    for (unsigned d = 0; d != rank; ++d)
-      same = same && w.lane(i[1 + d], l) == w.lane(i[1 + d], lane);
-    if (same)
-      return true;
-  }
-  return false;
-}
-
 /// Operands: map, coordinates..., shared address, barrier, CTA mask.
 Status tensorCopy(Warp &w, const Instruction &i, LaneMask mask) {
   if (!checkOperands(w, i, mask))
@@ -399,8 +377,6 @@ Status tensorCopy(Warp &w, const Instruction &i, LaneMask mask) {
   const BulkData &data = i.as<BulkData>();
   for (unsigned l = 0; l != warpSize; ++l) {
     if (!((mask >> l) & 1))
-      continue;
-    if (!(i.flags & (ToShared | IsReduction)) && repeatsStore(w, i, mask, l))
       continue;
     TensorMap map;
     if (!readMap(w, w.address(i[0], l), l, map))
@@ -749,7 +725,7 @@ void takeDirection(Decoder &d, bool &toShared, bool &fromShared) {
 void takeCommon(Decoder &d) {
   for (StringRef m :
        {"mbarrier::complete_tx::bytes", "bulk_group", "tile", "cta_group::1",
-        "noftz", "weak", "relaxed", "cta", "cluster", "gpu"})
+        "cta_group::2", "noftz", "weak", "relaxed", "cta", "cluster", "gpu"})
     d.take(m);
 }
 
@@ -798,7 +774,6 @@ void decodeTensorCopy(Decoder &d, bool isReduction) {
   }
   takeCommon(d);
   bool multicast = d.take("multicast::cluster");
-  bool isPair = d.take("cta_group::2");
   bool hint = d.take("L2::cache_hint");
   d.finish();
   if (toShared == fromShared)
@@ -819,8 +794,8 @@ void decodeTensorCopy(Decoder &d, bool isReduction) {
     d.address(2);
   if (multicast)
     d.source(3, Type::B16);
-  d.inst.flags = (multicast ? Multicast : 0) | (isPair ? Pair : 0) |
-                 (toShared ? ToShared : 0) | (isReduction ? IsReduction : 0);
+  d.inst.flags = (multicast ? Multicast : 0) | (toShared ? ToShared : 0) |
+                 (isReduction ? IsReduction : 0);
   d.inst.data = std::move(data);
   d.inst.execute = tensorCopy;
 }

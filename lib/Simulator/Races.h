@@ -121,9 +121,6 @@ public:
   /// The warp's knowledge passes to a barrier; what it does next is new.
   void release(Warp &warp, History &into);
   void acquire(Warp &warp, const History &from);
-  /// fence.mbarrier_init, and what it has released.
-  void fenceInit(Warp &warp);
-  void releaseInits(const Warp &warp, History &into) const;
   /// fence.proxy.async.
   void fenceProxy(Warp &warp);
   /// tcgen05.fence.
@@ -220,8 +217,7 @@ private:
   unsigned numWarpComponents;
   std::vector<History> warps;
   std::vector<Fences> fences;
-  std::vector<History> fencedInits; ///< of each warp, at its last fence
-  std::vector<uint32_t> epochs;     ///< last one given out, by component
+  std::vector<uint32_t> epochs; ///< last one given out, by component
   std::vector<uint32_t> barrierAddresses;
   /// Per CTA: 16-byte granules of shared memory; lane quarters of columns of
   /// tensor memory.

@@ -27,6 +27,13 @@ static LogicalResult runPhase(ModuleOp module,
   return failure(failed(pm.run(module)) || failed(verify(module)));
 }
 
+LogicalResult lpfa::lowerToSynchronized(ModuleOp module,
+                                        const CompilerOptions &options) {
+  return runPhase(module, [&](PassManager &pm) {
+    buildToSynchronizedPipeline(pm, options.pipeline);
+  });
+}
+
 LogicalResult lpfa::lowerToThreads(ModuleOp module,
                                    const CompilerOptions &options) {
   return runPhase(module, [&](PassManager &pm) {

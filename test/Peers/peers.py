@@ -12,7 +12,6 @@ without the kernel there, a test is skipped and says so."""
 
 import json
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -42,16 +41,6 @@ def text_of(name):
     if not path.exists():
         pytest.skip(f"{path} was not made by scripts/peers/make.sh")
     return path.read_text()
-
-
-def wait_behind_loads(text):
-    """The text with a tcgen05.wait::ld right behind each tcgen05.ld.
-
-    PTX leaves the registers of a load undefined before its wait
-    (tcgen05.wait). Some compilers let arithmetic on them move ahead of the
-    wait, or leave it out, and rely on ptxas; the simulator reports that."""
-    return re.sub(r"\btcgen05\.ld\.[^;]*;",
-                  lambda m: m[0] + "\n\ttcgen05.wait::ld.sync.aligned;", text)
 
 
 def _descriptor(argument, array):

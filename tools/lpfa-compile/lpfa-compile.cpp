@@ -13,6 +13,7 @@
 #include "lpfa/Target/PTX.h"
 #include "lpfa/Target/PlanPrinter.h"
 #include "lpfa/Target/Ptxas.h"
+#include "lpfa/Target/Report.h"
 #include "lpfa/Target/TargetModel.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/InitAllDialects.h"
@@ -47,7 +48,7 @@ static const char overview[] =
     "    lpfa-compile attention.mlir -o out --chip=sm_103a --emit=ptx,plan\n";
 
 namespace {
-enum class Product { MLIR, NVVM, LLVM, PTX, Cubin, Plan };
+enum class Product { MLIR, NVVM, LLVM, PTX, Cubin, Plan, Report };
 } // namespace
 
 static cl::OptionCategory category("lpfa-compile options");
@@ -71,7 +72,10 @@ static cl::list<Product> products(
                clEnumValN(Product::PTX, "ptx", "MODULE.ptx"),
                clEnumValN(Product::Cubin, "cubin",
                           "MODULE.cubin, with ptxas's report on stdout"),
-               clEnumValN(Product::Plan, "plan", "plan.json")));
+               clEnumValN(Product::Plan, "plan", "plan.json"),
+               clEnumValN(Product::Report, "report",
+                          "report.html, a page that shows tensor memory, "
+                          "roles and barriers over time")));
 static cl::list<std::string> pipelineOptions(cl::Sink);
 
 static bool emits(Product product) {
@@ -190,6 +194,15 @@ int main(int argc, char **argv) {
     return 1;
 
   std::vector<OutputFile> files;
+  if (emits(Product::Report)) {
+    if (failed(lowerToSynchronized(*module, options)))
+      return 1;
+    FailureOr<std::string> report =
+        buildReport(*module, chip, options.pipeline.ordering);
+    if (failed(report))
+      return 1;
+    files.push_back({"report.html", std::move(*report)});
+  }
   if (failed(lowerToThreads(*module, options)))
     return 1;
   if (emits(Product::MLIR))

@@ -17,6 +17,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,11 @@ public:
   /// where there is none.
   std::vector<unsigned> findPath(unsigned from, unsigned to,
                                  llvm::ArrayRef<Edge> more = {}) const;
+
+  /// The length of the longest chain that ends at each event; nothing where
+  /// events wait for each other in a circle.
+  std::optional<std::vector<unsigned>>
+  getLevels(llvm::ArrayRef<Edge> more = {}) const;
 
 private:
   unsigned numEvents = 0;

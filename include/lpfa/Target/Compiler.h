@@ -32,6 +32,11 @@ struct CompiledModule {
   std::vector<CompiledPTX> modules;
 };
 
+/// Lowers `module` in place to the synchronized stage: host functions with
+/// launches, and kernels with roles, places and barriers.
+mlir::LogicalResult lowerToSynchronized(mlir::ModuleOp module,
+                                        const CompilerOptions &options);
+
 /// Lowers `module` in place to the threads stage: host functions with launches,
 /// and a `gpu.module` for each kernel.
 mlir::LogicalResult lowerToThreads(mlir::ModuleOp module,

@@ -58,8 +58,7 @@ def scalar(kind, value):
 def run(body, parameters, block=32, grid=1, cluster=None, shared=0, options=(),
         entry="kernel", registers=None):
     """Runs `entry` of the PTX text `body` (the header is added if it lacks one)
-    and returns its results in order. A structure is
-    {"bytes": hex, "fields": [(offset, parameter), ...]}. Raises Failure."""
+    and returns its results in order. Raises Failure."""
     as_list = lambda v: list(v) if isinstance(v, (tuple, list)) else [v]
     with tempfile.TemporaryDirectory() as folder:
         names, outs = {}, []
@@ -80,16 +79,14 @@ def run(body, parameters, block=32, grid=1, cluster=None, shared=0, options=(),
                             shape=list(array.shape), dtype=array.dtype)
             return dict(buffer=names[key] + ".npy")
 
-        def list_parameter(p):
+        listed = []
+        for p in parameters:
             if isinstance(p, TensorMap):
-                return {"tensor_map": {**p.text, **describe(p.array)}}
-            if isinstance(p, dict):
-                fields = [{"offset": offset, **list_parameter(field)}
-                          for offset, field in p.get("fields", ())]
-                return {**p, "fields": fields} if fields else p
-            return describe(p)
-
-        listed = [list_parameter(p) for p in parameters]
+                listed.append({"tensor_map": {**p.text, **describe(p.array)}})
+            elif isinstance(p, dict):
+                listed.append(p)
+            else:
+                listed.append(describe(p))
         launch = dict(entry=entry, grid=as_list(grid), block=as_list(block),
                       dynamic_shared_bytes=shared, parameters=listed)
         if cluster:
