@@ -45,7 +45,7 @@ inline double addToOdd(double a, double b) {
   uint64_t bits = llvm::bit_cast<uint64_t>(sum);
   bool inexact = (error < 0) | (error > 0);
   uint64_t step = (error > 0) == (sum > 0) ? 1 : ~uint64_t(0);
-  bits += inexact & !(bits & 1) ? step : 0;
+  bits += (inexact & !(bits & 1)) ? step : 0;
   return llvm::bit_cast<double>(bits);
 }
 
