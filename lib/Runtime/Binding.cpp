@@ -131,6 +131,8 @@ static bool checkArgument(const LaunchPlan &plan, unsigned index,
   if (tensor.element != expected.element)
     return fail("the elements are " + tensor.element + ", expected " +
                 expected.element);
+  if (!getElementBits(tensor.element))
+    return fail("kernels take no " + tensor.element);
   bool matches = tensor.sizes.size() == expected.shape.size();
   for (size_t i = 0; matches && i < tensor.sizes.size(); ++i)
     matches = expected.shape[i] < 0 ? tensor.sizes[i] >= 0

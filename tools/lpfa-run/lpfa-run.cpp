@@ -8,6 +8,7 @@
 
 #include "Arrays.h"
 #include "Comparison.h"
+#include "CudaDevice.h"
 #include "ReferenceDevice.h"
 #include "SimDevice.h"
 
@@ -51,7 +52,7 @@ static const char overview[] =
     "--device=reference --arg=x.npy --out=out\n";
 
 namespace {
-enum class Device { None, Reference, Simulator };
+enum class Place { None, Reference, Simulator, Cuda };
 } // namespace
 
 static cl::OptionCategory category("lpfa-run options");
@@ -62,14 +63,17 @@ static cl::opt<std::string>
     entryName("entry",
               cl::desc("Function to run (default: the only public one)"),
               cl::value_desc("name"), cl::cat(category));
-static cl::opt<Device>
+static cl::opt<Place>
     device("device", cl::desc("Where to run:"),
-           cl::values(clEnumValN(Device::Reference, "reference",
+           cl::values(clEnumValN(Place::Reference, "reference",
                                  "on the CPU, by the meaning of the "
                                  "tensor-level ops (default)"),
-                      clEnumValN(Device::Simulator, "sim",
-                                 "compiled to PTX, in the simulator")),
-           cl::init(Device::Reference), cl::cat(category));
+                      clEnumValN(Place::Simulator, "sim",
+                                 "compiled to PTX, in the simulator"),
+                      clEnumValN(Place::Cuda, "cuda",
+                                 "compiled, on the first GPU that "
+                                 "CUDA_VISIBLE_DEVICES allows")),
+           cl::init(Place::Reference), cl::cat(category));
 static cl::list<std::string> argumentFiles("arg",
                                            cl::desc("Array for one argument"),
                                            cl::value_desc("X.npy"),
@@ -78,18 +82,23 @@ static cl::opt<std::string>
     outputDirectory("out", cl::desc("Directory for the results"),
                     cl::value_desc("DIR"), cl::cat(category));
 
-static cl::opt<Device>
+static cl::opt<Place>
     comparand("compare",
               cl::desc("Also run elsewhere and print how far each result is "
                        "from that; makes --out optional:"),
-              cl::values(clEnumValN(Device::Reference, "reference",
+              cl::values(clEnumValN(Place::Reference, "reference",
                                     "on the CPU, as above")),
-              cl::init(Device::None), cl::cat(category));
+              cl::init(Place::None), cl::cat(category));
 static cl::opt<double> toleranceDecibels(
     "tolerance-db",
     cl::desc("With --compare: fail, and write nothing, when the "
              "signal-to-quantization-noise ratio of a result is below this"),
     cl::value_desc("dB"), cl::init(-INFINITY), cl::cat(category));
+
+static cl::opt<std::string>
+    chip("chip",
+         cl::desc("Chip to compile for (default: sm_100a, on a GPU its own)"),
+         cl::value_desc("name"), cl::cat(category));
 
 static cl::OptionCategory simCategory("lpfa-run options for --device=sim");
 static cl::opt<sim::Schedule> schedule(
@@ -106,10 +115,6 @@ static cl::opt<std::string>
               cl::desc("Checks to make: all (default), none, or a list of "
                        "lpfa-sim's"),
               cl::value_desc("list"), cl::cat(simCategory));
-static cl::opt<std::string> chip("chip",
-                                 cl::desc("sm_100a (default) or sm_103a"),
-                                 cl::value_desc("name"), cl::init("sm_100a"),
-                                 cl::cat(simCategory));
 static cl::opt<int64_t> multiprocessors(
     "multiprocessors",
     cl::desc("What persistent grids are made for (default: the chip's)"),
@@ -141,9 +146,9 @@ static llvm::Expected<func::FuncOp> findEntry(ModuleOp module) {
 }
 
 static llvm::Error checkOptions() {
-  if (outputDirectory.empty() && comparand == Device::None)
+  if (outputDirectory.empty() && comparand == Place::None)
     return llvm::createStringError("--out=DIR is needed for the results");
-  if (toleranceDecibels.getNumOccurrences() && comparand == Device::None)
+  if (toleranceDecibels.getNumOccurrences() && comparand == Place::None)
     return llvm::createStringError("--tolerance-db needs --compare=reference");
   std::string message;
   if (!outputDirectory.empty() && !checkWritable(outputDirectory, message))
@@ -151,12 +156,15 @@ static llvm::Error checkOptions() {
   return llvm::Error::success();
 }
 
-static llvm::Error setOptions(SimulationOptions &options) {
-  std::optional<TargetModel> target = TargetModel::get(chip);
-  if (!target)
-    return llvm::createStringError("--chip: unknown chip '" + chip +
-                                   "', expected one of " +
-                                   llvm::join(TargetModel::getChips(), ", "));
+namespace {
+struct RunOptions {
+  SimulationOptions simulation;
+  CudaOptions cuda;
+};
+} // namespace
+
+static llvm::Error setPipeline(ToThreadsOptions &options,
+                               const std::string &chip) {
   std::string text;
   for (StringRef option : pipelineOptions) {
     if (!option.consume_front("--"))
@@ -164,15 +172,30 @@ static llvm::Error setOptions(SimulationOptions &options) {
                                      "', see --help");
     text += (option + " ").str();
   }
-  if (failed(options.compiler.pipeline.parseFromString(text)))
+  if (failed(options.parseFromString(text)))
     return llvm::createStringError("no such pipeline options: " + text);
-  options.compiler.pipeline.chip = chip;
-  options.simulator.schedule = schedule;
-  options.simulator.seed = seed;
-  options.simulator.progress = true;
-  options.multiprocessors =
+  options.chip = chip;
+  return llvm::Error::success();
+}
+
+static llvm::Error setOptions(RunOptions &options) {
+  std::string simulatedChip = chip.empty() ? "sm_100a" : chip.getValue();
+  std::optional<TargetModel> target = TargetModel::get(simulatedChip);
+  if (!target)
+    return llvm::createStringError("--chip: unknown chip '" + chip +
+                                   "', expected one of " +
+                                   llvm::join(TargetModel::getChips(), ", "));
+  if (auto error = setPipeline(options.cuda.compiler.pipeline, chip))
+    return error;
+  SimulationOptions &simulation = options.simulation;
+  if (auto error = setPipeline(simulation.compiler.pipeline, simulatedChip))
+    return error;
+  simulation.simulator.schedule = schedule;
+  simulation.simulator.seed = seed;
+  simulation.simulator.progress = true;
+  simulation.multiprocessors =
       multiprocessors > 0 ? multiprocessors : target->getMultiprocessors();
-  return sim::parseChecks(checkList, options.simulator.checks);
+  return sim::parseChecks(checkList, simulation.simulator.checks);
 }
 
 /// Leaves only `entry` and what it calls.
@@ -186,13 +209,19 @@ static LogicalResult isolateEntry(ModuleOp module, StringRef entry) {
   return pm.run(module);
 }
 
-static llvm::Expected<std::vector<NpyArray>>
-runOn(Device device, ModuleOp module, ArrayRef<NpyArray> arguments,
-      const SimulationOptions &options, StringRef entry) {
+static llvm::Expected<std::vector<NpyArray>> runOn(Place place, ModuleOp module,
+                                                   ArrayRef<NpyArray> arguments,
+                                                   RunOptions &options,
+                                                   StringRef entry) {
   OwningOpRef<ModuleOp> clone = module.clone();
-  if (device == Device::Simulator)
-    return runOnSimulator(*clone, entry, arguments, options);
-  return runOnReference(*clone, entry, arguments);
+  switch (place) {
+  case Place::Simulator:
+    return runOnSimulator(*clone, entry, arguments, options.simulation);
+  case Place::Cuda:
+    return runOnCuda(*clone, entry, arguments, options.cuda);
+  default:
+    return runOnReference(*clone, entry, arguments);
+  }
 }
 
 /// Prints how far the results of `function` are from the reference.
@@ -221,10 +250,11 @@ static llvm::Error compareResults(func::FuncOp function,
                                      .str());
 }
 
-static llvm::Error run(ModuleOp module) {
+static llvm::Error run(ModuleOp module, StringRef executable) {
   if (auto error = checkOptions())
     return error;
-  SimulationOptions options;
+  RunOptions options;
+  options.cuda.executable = executable.str();
   if (auto error = setOptions(options))
     return error;
   auto function = findEntry(module);
@@ -242,7 +272,7 @@ static llvm::Error run(ModuleOp module) {
   auto results = runOn(device, module, *arguments, options, entry);
   if (!results)
     return results.takeError();
-  if (comparand != Device::None) {
+  if (comparand != Place::None) {
     auto references = runOn(comparand, module, *arguments, options, entry);
     if (!references)
       return references.takeError();
@@ -280,7 +310,7 @@ int main(int argc, char **argv) {
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sourceMgr, &context);
   if (!module)
     return 1;
-  if (auto error = run(*module)) {
+  if (auto error = run(*module, argv[0])) {
     llvm::errs() << "lpfa-run: error: " << llvm::toString(std::move(error))
                  << "\n";
     return 1;

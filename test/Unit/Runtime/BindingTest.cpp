@@ -138,6 +138,9 @@ TEST_F(LaunchTest, BadArguments) {
   arguments = right;
   arguments[0].element = "f16";
   EXPECT_EQ(getError(), "argument 0: the elements are f16, expected bf16");
+  plan.arguments[0].element = arguments[0].element = "index";
+  EXPECT_EQ(getError(), "argument 0: kernels take no index");
+  plan.arguments[0].element = "bf16";
   arguments = right;
   arguments[0].sizes = {100, 65};
   EXPECT_EQ(getError(), "argument 0: the shape is 100x65, expected ?x64");
