@@ -8,6 +8,7 @@
 
 #include "lpfa/Analysis/Buffers.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <set>
 
 using namespace mlir;
 using namespace lpfa;
@@ -53,6 +54,43 @@ StringRef lpfa::getBufferName(Operation *declaration) {
 int64_t lpfa::getStages(BufferId buffer) {
   auto channel = dyn_cast<ChannelOp>(buffer.declaration);
   return channel ? channel.getStages() : 1;
+}
+
+static void collectUsers(Value buffer, SmallVectorImpl<OpOperand *> &uses) {
+  for (OpOperand &use : buffer.getUses()) {
+    if (auto slice = dyn_cast<SliceOp>(use.getOwner()))
+      collectUsers(slice.getResult(), uses);
+    else
+      uses.push_back(&use);
+  }
+}
+
+BufferRoles lpfa::getRoles(BufferId buffer) {
+  SmallVector<OpOperand *> uses;
+  if (isa<ChannelOp>(buffer.declaration)) {
+    for (Operation *user : buffer.declaration->getUsers())
+      if (isa<AcquireOp, GetOp, SlotAtOp>(user))
+        collectUsers(user->getResult(buffer.index), uses);
+  } else {
+    collectUsers(buffer.declaration->getResult(0), uses);
+  }
+  std::set<std::string> writers, readers;
+  for (OpOperand *use : uses) {
+    Operation *op = use->getOwner();
+    std::string role = op->getParentOfType<RoleOp>().getName().str();
+    bool isDestination =
+        isa<RescaleBufferOp, LoadAsyncOp>(op) ||
+        (isa<WriteOp, CopyScalesOp>(op) && use->getOperandNumber() == 1) ||
+        (isa<MmaOp>(op) && use->get() == cast<MmaOp>(op).getD());
+    bool isSource = !isDestination || isa<RescaleBufferOp>(op);
+    if (isa<TakeOp, GiveOp>(op))
+      continue;
+    if (isDestination)
+      writers.insert(role);
+    if (isSource)
+      readers.insert(role);
+  }
+  return {{writers.begin(), writers.end()}, {readers.begin(), readers.end()}};
 }
 
 llvm::raw_ostream &lpfa::operator<<(llvm::raw_ostream &os,

@@ -47,12 +47,14 @@ buildChain(const ScheduleExecution &execution, const Access &a, const Access &b,
     Operation *op = execution.getOp(path[i]);
     if (llvm::is_contained(pipeEdges, std::make_pair(path[i - 1], path[i])))
       chain.push_back("order of the tensor core");
-    if (isa<WaitOp, ArriveOp, CommitOp>(op) &&
-        op != execution.getOp(path[i - 1]))
-      chain.push_back(describe(op));
+    // Arrivals that complete a use of a barrier, and the waits for it.
+    if (isa<BarrierOp>(op)) {
+      chain.push_back(describe(execution.getOp(path[i - 1])));
+      chain.push_back(describe(execution.getOp(path[i + 1])));
+    }
   }
   chain.push_back(describe(b));
-  chain.erase(std::unique(chain.begin(), chain.end()), chain.end());
+  chain.erase(llvm::unique(chain), chain.end());
   return chain;
 }
 

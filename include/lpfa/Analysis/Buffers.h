@@ -34,6 +34,12 @@ llvm::StringRef getBufferName(mlir::Operation *declaration);
 /// How many slots the buffer's ring has.
 int64_t getStages(BufferId buffer);
 
+/// The names of the roles that write and read a buffer.
+struct BufferRoles {
+  std::vector<std::string> writers, readers;
+};
+BufferRoles getRoles(BufferId buffer);
+
 /// Part of a memory: columns of tensor memory or bytes of shared memory.
 struct MemoryRange {
   MemorySpace space;

@@ -10,7 +10,9 @@
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "lpfa/Dialect/LPFA/Transforms/Passes.h"
 #include "lpfa/Target/TargetModel.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <map>
 
 namespace lpfa {
 #define GEN_PASS_DEF_PLACETILES
@@ -21,34 +23,13 @@ using namespace mlir;
 using namespace lpfa;
 
 namespace {
-/// A buffer of tensor memory that wants a place.
-struct Tile {
-  BufferId buffer;
-  int64_t columns;
-  int64_t offset = -1;
-};
-
-/// Columns that guests may share: what no tile takes, or those of a host.
-struct Room {
-  /// Null for columns that no tile takes.
-  Tile *host;
-  int64_t begin, end;
-};
-
-/// What a guest costs in a room: the waits that it adds, by the op that needs
-/// them, or that it cannot live there.
-struct Cost {
-  bool isPossible = false;
-  unsigned waits = 0;
-};
-
 struct PlaceTiles : public lpfa::impl::PlaceTilesBase<PlaceTiles> {
   using PlaceTilesBase::PlaceTilesBase;
   void runOnOperation() override;
 
 private:
   LogicalResult placeTensorMemory(KernelOp kernel);
-  void placeSharedMemory(KernelOp kernel);
+  LogicalResult placeSharedMemory(KernelOp kernel);
   void setPlaces(KernelOp kernel);
   void setPlace(BufferId buffer, int64_t offset) {
     places.push_back({buffer, offset});
@@ -68,56 +49,60 @@ static std::vector<BufferId> getBuffers(KernelOp kernel, MemorySpace space) {
   return buffers;
 }
 
-/// Whether other tiles may lie inside the buffer while its content is dead:
-/// accumulators live all the time, and small tiles are not worth a wait.
-static bool isHost(BufferId buffer) {
-  if (!isa<ChannelOp>(buffer.declaration))
-    return false;
-  return llvm::any_of(buffer.declaration->getUsers(), [&](Operation *user) {
-    auto acquire = dyn_cast<AcquireOp>(user);
-    return acquire &&
-           llvm::any_of(acquire.getBuffers()[buffer.index].getUsers(),
-                        llvm::IsaPred<MmaOp>);
-  });
-}
-
 //===----------------------------------------------------------------------===//
 // Tensor memory
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Exact search for the rooms of guests: the fewest added waits, then the first
-/// rooms in order. A wait is counted once for each room and product that needs
-/// it, since the scales of one product are copied together.
-class GuestSearch {
-public:
-  GuestSearch(std::vector<Tile> &guests, std::vector<Room> &rooms,
-              std::vector<std::vector<Cost>> &costs)
-      : guests(guests), rooms(rooms), costs(costs), choice(guests.size()),
-        best(guests.size()), used(rooms.size(), 0) {}
+/// A buffer of tensor memory that wants a place.
+struct Tile {
+  BufferId buffer;
+  int64_t columns;
+  /// Results of products are large; the others may lie inside one of them.
+  bool isLarge;
+  int64_t offset = -1;
+};
 
+/// Columns that large tiles take in turns, or that none takes.
+struct Slot {
+  int64_t begin, end;
+  SmallVector<unsigned> hosts;
+};
+
+/// Exact search for the columns of all tiles. Large tiles lie side by side or
+/// take turns in a slot; the others lie side by side in a slot or in the
+/// columns that are left. It takes the fewest added waits, then the first
+/// places in order, that `accept` takes.
+class PlacementSearch {
+public:
+  /// The waits that two tiles in the same columns need; nothing where no wait
+  /// lets them share.
+  using Cost = std::optional<unsigned>;
+
+  PlacementSearch(std::vector<Tile> &tiles, int64_t limit,
+                  function_ref<Cost(unsigned, unsigned)> getCost,
+                  function_ref<bool(ArrayRef<Tile>)> accept)
+      : tiles(tiles), limit(limit), getCost(getCost), accept(accept) {}
+
+  /// Sets the tiles' offsets. False where nothing fits.
   bool run() {
     visit(0, 0);
-    if (bestCost == ~0u)
+    if (best.empty())
       return false;
-    std::vector<int64_t> next;
-    for (const Room &room : rooms)
-      next.push_back(room.begin);
-    for (auto [guest, room] : llvm::zip(guests, best)) {
-      int64_t offset = llvm::alignTo(next[room], getAlignment(guest));
-      guest.offset = offset;
-      next[room] = offset + guest.columns;
-    }
+    tiles = best;
     return true;
   }
 
 private:
   /// Scale copies write four aligned columns; A operands are kept on 16.
   static int64_t getAlignment(const Tile &tile) {
+    if (tile.isLarge)
+      return 32;
     return getBufferType(tile.buffer).isScales() ? 4 : 16;
   }
 
-  /// The product that reads the guest: its waits are shared with it.
+  /// The product that reads the tile: its waits are shared with it, for the
+  /// scales of one product are copied together.
   static Operation *getProduct(const Tile &tile) {
     for (Operation *user : tile.buffer.declaration->getUsers())
       if (isa<MmaOp>(user))
@@ -125,115 +110,187 @@ private:
     return tile.buffer.declaration;
   }
 
-  void visit(size_t index, unsigned cost) {
+  /// The waits of a tile in a slot, which those placed there before may share.
+  Cost getCostIn(unsigned index, const Slot &slot) {
+    unsigned sum = 0;
+    for (unsigned host : slot.hosts) {
+      Cost cost = getCost(host, index);
+      if (!cost)
+        return std::nullopt;
+      sum += *cost;
+    }
+    if (sum == 0 || tiles[index].isLarge)
+      return sum;
+    for (unsigned other = 0; other < index; ++other)
+      if (!tiles[other].isLarge && tiles[other].offset >= slot.begin &&
+          tiles[other].offset < slot.end &&
+          getProduct(tiles[other]) == getProduct(tiles[index]))
+        return 0;
+    return 1;
+  }
+
+  void visit(unsigned index, unsigned cost) {
     if (cost >= bestCost)
       return;
-    if (index == guests.size()) {
+    if (index == tiles.size()) {
+      if (!accept(tiles))
+        return;
+      best = tiles;
       bestCost = cost;
-      best = choice;
       return;
     }
-    const Tile &guest = guests[index];
-    for (auto [r, room] : llvm::enumerate(rooms)) {
-      if (!costs[index][r].isPossible)
+    Tile &tile = tiles[index];
+    if (tile.isLarge)
+      visitLarge(index, cost);
+    else
+      visitSmall(index, cost);
+    tile.offset = -1;
+  }
+
+  void visitLarge(unsigned index, unsigned cost) {
+    Tile &tile = tiles[index];
+    // Columns of its own first, then those of tiles before.
+    int64_t width = llvm::alignTo(tile.columns, getAlignment(tile));
+    if (next + width <= limit) {
+      tile.offset = next;
+      slots.push_back({next, next + width, {index}});
+      next += width;
+      visit(index + 1, cost);
+      next -= width;
+      slots.pop_back();
+    }
+    for (unsigned i = 0; i < slots.size(); ++i) {
+      Cost added = getCostIn(index, slots[i]);
+      if (!added || tile.columns > slots[i].end - slots[i].begin)
         continue;
-      int64_t begin = llvm::alignTo(room.begin + used[r], getAlignment(guest));
-      if (begin + guest.columns > room.end)
-        continue;
-      unsigned added = costs[index][r].waits ? 1 : 0;
-      for (size_t other = 0; added && other < index; ++other)
-        if (choice[other] == r && costs[other][r].waits &&
-            getProduct(guests[other]) == getProduct(guest))
-          added = 0;
-      int64_t before = used[r];
-      used[r] = begin + guest.columns - room.begin;
-      choice[index] = r;
-      visit(index + 1, cost + added);
-      used[r] = before;
+      tile.offset = slots[i].begin;
+      slots[i].hosts.push_back(index);
+      visit(index + 1, cost + *added);
+      slots[i].hosts.pop_back();
     }
   }
 
-  std::vector<Tile> &guests;
-  std::vector<Room> &rooms;
-  std::vector<std::vector<Cost>> &costs;
-  std::vector<size_t> choice, best;
-  std::vector<int64_t> used;
+  void visitSmall(unsigned index, unsigned cost) {
+    Tile &tile = tiles[index];
+    auto tryIn = [&](const Slot &slot) {
+      Cost added = getCostIn(index, slot);
+      if (!added)
+        return;
+      // After the small tiles before it in this slot.
+      int64_t begin = slot.begin;
+      for (const Tile &other : ArrayRef(tiles).take_front(index))
+        if (!other.isLarge && other.offset >= slot.begin &&
+            other.offset < slot.end)
+          begin = std::max(begin, other.offset + other.columns);
+      begin = llvm::alignTo(begin, getAlignment(tile));
+      if (begin + tile.columns > slot.end)
+        return;
+      tile.offset = begin;
+      visit(index + 1, cost + *added);
+    };
+    tryIn({next, limit, {}});
+    for (const Slot &slot : slots)
+      tryIn(slot);
+  }
+
+  std::vector<Tile> &tiles;
+  int64_t limit;
+  function_ref<Cost(unsigned, unsigned)> getCost;
+  function_ref<bool(ArrayRef<Tile>)> accept;
+  std::vector<Slot> slots;
+  int64_t next = 0;
+  std::vector<Tile> best;
   unsigned bestCost = ~0u;
 };
 } // namespace
 
+/// Whether the buffer is an accumulator or what a product writes.
+static bool isResult(BufferId buffer) {
+  if (isa<AccumulatorOp>(buffer.declaration))
+    return true;
+  return llvm::any_of(buffer.declaration->getUsers(), [&](Operation *user) {
+    auto acquire = dyn_cast<AcquireOp>(user);
+    return acquire && llvm::any_of(acquire.getBuffers()[buffer.index].getUses(),
+                                   [](OpOperand &use) {
+                                     auto mma = dyn_cast<MmaOp>(use.getOwner());
+                                     return mma && mma.getD() == use.get();
+                                   });
+  });
+}
+
 LogicalResult PlaceTiles::placeTensorMemory(KernelOp kernel) {
-  const int64_t limit = columns;
-  std::vector<Tile> fixed, guests;
-  for (BufferId buffer : getBuffers(kernel, MemorySpace::Tensor)) {
-    Tile tile{buffer, getBufferType(buffer).getSize() * getStages(buffer)};
-    bool isGuest = !isa<AccumulatorOp>(buffer.declaration) && !isHost(buffer);
-    (isGuest ? guests : fixed).push_back(tile);
-  }
-  auto describe = [&](InFlightDiagnostic &diagnostic) {
-    for (const std::vector<Tile> *tiles : {&fixed, &guests})
-      for (const Tile &tile : *tiles)
-        diagnostic.attachNote(tile.buffer.declaration->getLoc())
-            << "'" << getBufferName(tile.buffer.declaration) << "' takes "
-            << tile.columns << " columns";
-  };
-
-  int64_t next = 0;
-  for (Tile &tile : fixed) {
-    tile.offset = next;
-    next += llvm::alignTo(tile.columns, 32);
-  }
-  if (next > limit) {
-    InFlightDiagnostic diagnostic =
-        kernel.emitOpError("needs ")
-        << next << " columns of tensor memory for scores and accumulators, of "
-        << limit << "; a key tile or a number of query tiles smaller by half "
-        << "would need " << next / 2;
-    describe(diagnostic);
-    return failure();
-  }
-
-  // Wide guests first: they are the hardest to place.
-  llvm::stable_sort(guests, [](const Tile &a, const Tile &b) {
+  std::vector<Tile> tiles;
+  for (BufferId buffer : getBuffers(kernel, MemorySpace::Tensor))
+    tiles.push_back({buffer,
+                     getBufferType(buffer).getSize() * getStages(buffer),
+                     isResult(buffer)});
+  // Large ones first, then wide ones: they are the hardest to place.
+  llvm::stable_sort(tiles, [](const Tile &a, const Tile &b) {
+    if (a.isLarge || b.isLarge)
+      return a.isLarge && !b.isLarge;
     return a.columns > b.columns;
   });
-  std::vector<Room> rooms = {{nullptr, next, limit}};
-  int64_t wanted = 0;
-  for (const Tile &guest : guests)
-    wanted += llvm::alignTo(guest.columns, 4);
-  std::vector<std::vector<Cost>> costs(guests.size(), {{true, 0}});
-  if (next + wanted > limit) {
+
+  const int64_t limit = columns;
+  auto accept = [](ArrayRef<Tile>) { return true; };
+  auto never = [](unsigned, unsigned) { return PlacementSearch::Cost(); };
+  if (!PlacementSearch(tiles, limit, never, accept).run()) {
     auto &traces = getAnalysis<KernelTraces>().traces;
     if (failed(traces))
       return failure();
     ScheduleAnalysis analysis(*traces);
     if (!analysis.findWaits())
       return kernel.emitOpError("has accesses that no wait can order");
-    for (Tile &tile : fixed) {
-      if (!isHost(tile.buffer))
-        continue;
-      rooms.push_back({&tile, tile.offset, tile.offset + tile.columns});
-      for (auto [index, guest] : llvm::enumerate(guests)) {
-        std::optional<unsigned> waits =
-            analysis.countWaits(tile.buffer, guest.buffer);
-        costs[index].push_back({waits.has_value(), waits.value_or(0)});
+    std::map<std::pair<unsigned, unsigned>, PlacementSearch::Cost> costs;
+    auto getCost = [&](unsigned a, unsigned b) {
+      auto [it, inserted] = costs.try_emplace({a, b});
+      if (inserted)
+        it->second = analysis.countWaits(tiles[a].buffer, tiles[b].buffer);
+      return it->second;
+    };
+    // What is right for each two tiles must be so for all.
+    auto areRight = [&](ArrayRef<Tile> placed) {
+      ++triedPlacements;
+      ScheduleAnalysis whole(*traces);
+      for (auto [i, a] : llvm::enumerate(placed))
+        for (const Tile &b : placed.drop_front(i + 1))
+          if (a.offset < b.offset + b.columns &&
+              b.offset < a.offset + a.columns)
+            whole.addOverlap(a.buffer, b.buffer);
+      return whole.findWaits().has_value();
+    };
+    if (!PlacementSearch(tiles, limit, getCost, areRight).run()) {
+      // How much would do, without overlaps that are wrong together.
+      int64_t enough = limit;
+      do
+        enough += 32;
+      while (!PlacementSearch(tiles, enough, getCost, accept).run());
+      InFlightDiagnostic diagnostic =
+          kernel.emitOpError("finds no place for its tiles in ")
+          << limit << " columns of tensor memory; " << enough
+          << " would do, as would smaller tiles of keys or fewer of queries";
+      for (const Tile &tile : tiles) {
+        BufferRoles roles = getRoles(tile.buffer);
+        diagnostic.attachNote(tile.buffer.declaration->getLoc())
+            << "'" << getBufferName(tile.buffer.declaration) << "' takes "
+            << tile.columns << " columns, from its writing by "
+            << llvm::join(roles.writers, " and ") << " to its reading by "
+            << llvm::join(roles.readers, " and ");
       }
+      return diagnostic;
     }
   }
-  if (!GuestSearch(guests, rooms, costs).run()) {
-    InFlightDiagnostic diagnostic =
-        kernel.emitOpError("needs more than ")
-        << limit << " columns of tensor memory: " << next
-        << " for scores and accumulators, and no home for the rest, " << wanted
-        << " columns, in free columns or in dead scores";
-    describe(diagnostic);
-    return failure();
+  for (const Tile &tile : tiles) {
+    setPlace(tile.buffer, tile.offset);
+    tensorColumns = std::max(tensorColumns, tile.offset + tile.columns);
+    if (llvm::any_of(tiles, [&](const Tile &other) {
+          return !(other.buffer == tile.buffer) &&
+                 other.columns >= tile.columns &&
+                 other.offset < tile.offset + tile.columns &&
+                 tile.offset < other.offset + other.columns;
+        }))
+      ++sharingTiles;
   }
-  for (const std::vector<Tile> *tiles : {&fixed, &guests})
-    for (const Tile &tile : *tiles) {
-      setPlace(tile.buffer, tile.offset);
-      tensorColumns = std::max(tensorColumns, tile.offset + tile.columns);
-    }
   return success();
 }
 
@@ -241,7 +298,7 @@ LogicalResult PlaceTiles::placeTensorMemory(KernelOp kernel) {
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-void PlaceTiles::placeSharedMemory(KernelOp kernel) {
+LogicalResult PlaceTiles::placeSharedMemory(KernelOp kernel) {
   // Swizzled tiles want the alignment of the swizzle's pattern, and come first
   // so that nothing is lost between them.
   std::vector<BufferId> buffers = getBuffers(kernel, MemorySpace::Shared);
@@ -257,6 +314,18 @@ void PlaceTiles::placeSharedMemory(KernelOp kernel) {
     setPlace(buffer, sharedBytes);
     sharedBytes += getBufferType(buffer).getSize() * getStages(buffer);
   }
+  if (sharedBytes <= TargetModel::sharedMemoryBytes)
+    return success();
+  InFlightDiagnostic diagnostic =
+      kernel.emitOpError("needs ")
+      << sharedBytes << " bytes of shared memory, of "
+      << TargetModel::sharedMemoryBytes << "; fewer ring stages would fit";
+  for (BufferId buffer : buffers)
+    diagnostic.attachNote(buffer.declaration->getLoc())
+        << "'" << getBufferName(buffer.declaration) << "' takes "
+        << getStages(buffer) << " times " << getBufferType(buffer).getSize()
+        << " bytes";
+  return diagnostic;
 }
 
 void PlaceTiles::setPlaces(KernelOp kernel) {
@@ -291,15 +360,8 @@ void PlaceTiles::runOnOperation() {
     return;
   places.clear();
   tensorColumns = sharedBytes = 0;
-  if (failed(placeTensorMemory(kernel)))
+  if (failed(placeTensorMemory(kernel)) || failed(placeSharedMemory(kernel)))
     return signalPassFailure();
-  placeSharedMemory(kernel);
-  if (sharedBytes > TargetModel::sharedMemoryBytes) {
-    kernel.emitOpError("needs ")
-        << sharedBytes << " bytes of shared memory, of "
-        << TargetModel::sharedMemoryBytes << "; fewer ring stages would fit";
-    return signalPassFailure();
-  }
   setPlaces(kernel);
   Builder builder(&getContext());
   kernel.setTensorColumnsAttr(builder.getI64IntegerAttr(tensorColumns));

@@ -223,13 +223,17 @@ def PlaceTiles : Pass<"lpfa-place-tiles", "::lpfa::KernelOp"> {
   let summary = "gives every buffer of a kernel a place: roles to placed";
   let description = [{
     Shared memory: one buffer after the other, swizzled tiles first. Tensor
-    memory: accumulators and the scores that products write are laid side by
-    side. The rest (probabilities, scale factors) goes to free columns where
-    all of it fits there; otherwise into columns of scores while those are
-    dead, which an exact search decides: from what happens before what
-    (`Analysis/Schedule.h`) it knows for each tile and each home whether they
-    can share memory and whether that takes a wait more, and it takes the
-    placement with the fewest added waits, the first in order among equals.
+    memory: accumulators and what products write are laid side by side, the rest
+    (probabilities, scale factors) in free columns, where all of that fits.
+    Otherwise an exact search decides which results of products take turns in the
+    same columns, and which of the rest lives in columns of a result while that
+    is dead: from what happens before what (`Analysis/Schedule.h`) it knows for
+    each two tiles whether they can share memory and whether that takes a wait
+    more, and it takes the placement with the fewest added waits, the first in
+    order among equals, that all its waits together can keep right.
+
+    An error where nothing fits: it names each tile with its columns and the
+    roles between which its content lives, and how many columns would do.
 
     Before:
 
@@ -250,7 +254,11 @@ def PlaceTiles : Pass<"lpfa-place-tiles", "::lpfa::KernelOp"> {
            "columns of tensor memory to use">
   ];
   let statistics = [
-    Statistic<"usedColumns", "columns", "columns of tensor memory used">
+    Statistic<"usedColumns", "columns", "columns of tensor memory used">,
+    Statistic<"sharingTiles", "sharing-tiles",
+              "tiles that lie in columns of others">,
+    Statistic<"triedPlacements", "tried-placements",
+              "placements that the search took up to the end">
   ];
 }
 
@@ -343,6 +351,57 @@ def VerifySchedule : Pass<"lpfa-verify-schedule", "::lpfa::KernelOp"> {
              clEnumValN(::lpfa::Ordering::Practice, "practice",
                         "those that every known kernel relies on"))}]>
   ];
+}
+
+def PrintTmemMap : Pass<"lpfa-print-tmem-map", "::lpfa::KernelOp"> {
+  let summary = "prints who lies where in tensor memory, and why that is right";
+  let description = [{
+    To stdout, for a kernel at the placed or the synchronized stage: the tiles in
+    order of their columns, those that lie in others below them, with the roles
+    that write and read them. At the synchronized stage also, for each two tiles
+    that share columns, how the content of the one comes to be followed by that
+    of the other: a chain of ops, from an access to a write, each of which
+    happens before the next.
+
+    With `json` an object a kernel and line: `kernel`, `columns`, `tiles` (`name`,
+    `begin`, `end`, `writers`, `readers`) and `overlaps` (`first`, `second`,
+    `begin`, `end`, `proof`).
+
+    ```
+    tensor memory of @attention_kernel: 512 columns
+        0-128  S0         written by mma, read by softmax0
+        0-32   . P0         written by softmax0, read by mma
+       32-36   . scales.P0  written by mma, read by mma
+    P0 after S0: softmax0: read S0 -> softmax0: write P0
+    ```
+  }];
+  let options = [Option<"json", "json", "bool", "false", "print JSON">];
+}
+
+def PrintSchedule : Pass<"lpfa-print-schedule", "::lpfa::KernelOp"> {
+  let summary = "prints what each role does, waits for and signals";
+  let description = [{
+    To stdout, for a kernel at the synchronized stage: the roles with their loops
+    and, inside, their accesses, waits and arrivals in order; then the barriers
+    with what they guard, who arrives and who waits.
+
+    With `json` an object a kernel and line: `kernel`, `roles` (`name`, `threads`,
+    `ops`: each with `op`, `what` and `depth`) and `barriers` (`name`, `stages`,
+    `arrivals`, `guards`, `arrive`, `wait`).
+
+    ```
+    schedule of @attention_kernel
+    role softmax0, 128 threads
+      for_work
+        for
+          wait S0.full
+          read S0
+          arrive S0.free
+    ...
+    barrier S0.free, 128 arrivals: content of S0 has been read; softmax0 -> mma
+    ```
+  }];
+  let options = [Option<"json", "json", "bool", "false", "print JSON">];
 }
 
 #endif // LPFA_DIALECT_LPFA_TRANSFORMS_PASSES_TD

@@ -1,0 +1,121 @@
+//===- PrintTmemMap.cpp - Who lies where in tensor memory -----------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lpfa/Analysis/ScheduleReport.h"
+#include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
+#include "lpfa/Dialect/LPFA/Transforms/Passes.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+
+namespace lpfa {
+#define GEN_PASS_DEF_PRINTTMEMMAP
+#include "lpfa/Dialect/LPFA/Transforms/Passes.h.inc"
+} // namespace lpfa
+
+using namespace mlir;
+using namespace lpfa;
+
+namespace {
+struct PrintTmemMap : public lpfa::impl::PrintTmemMapBase<PrintTmemMap> {
+  using PrintTmemMapBase::PrintTmemMapBase;
+  void runOnOperation() override;
+
+private:
+  void printText(raw_ostream &os, ArrayRef<BufferId> tiles,
+                 ArrayRef<OverlapProof> proofs);
+  void printJSON(raw_ostream &os, ArrayRef<BufferId> tiles,
+                 ArrayRef<OverlapProof> proofs);
+};
+} // namespace
+
+static StringRef getTileName(BufferId buffer) {
+  return getBufferName(buffer.declaration);
+}
+
+void PrintTmemMap::printText(raw_ostream &os, ArrayRef<BufferId> tiles,
+                             ArrayRef<OverlapProof> proofs) {
+  KernelOp kernel = getOperation();
+  os << "tensor memory of @" << kernel.getSymName() << ": "
+     << kernel.getTensorColumns().value_or(0) << " columns\n";
+  for (auto [index, tile] : llvm::enumerate(tiles)) {
+    MemoryRange range = getRange(tile);
+    os << llvm::format("%5lld-%-5lld", (long long)range.begin,
+                       (long long)range.end);
+    // Those before, in this order, that the tile lies in.
+    for (BufferId other : tiles.take_front(index))
+      if (getRange(other).contains(range))
+        os << " .";
+    BufferRoles roles = getRoles(tile);
+    os << " " << getTileName(tile) << ", written by "
+       << llvm::join(roles.writers, ", ") << ", read by "
+       << llvm::join(roles.readers, ", ") << "\n";
+  }
+  for (const OverlapProof &proof : proofs)
+    os << getTileName(proof.second) << " after " << getTileName(proof.first)
+       << ": " << llvm::join(proof.chain, " -> ") << "\n";
+}
+
+void PrintTmemMap::printJSON(raw_ostream &os, ArrayRef<BufferId> tiles,
+                             ArrayRef<OverlapProof> proofs) {
+  KernelOp kernel = getOperation();
+  llvm::json::Array tileArray, overlapArray;
+  for (BufferId tile : tiles) {
+    MemoryRange range = getRange(tile);
+    BufferRoles roles = getRoles(tile);
+    tileArray.push_back(
+        llvm::json::Object{{"name", getTileName(tile)},
+                           {"begin", range.begin},
+                           {"end", range.end},
+                           {"writers", llvm::json::Array(roles.writers)},
+                           {"readers", llvm::json::Array(roles.readers)}});
+  }
+  for (const OverlapProof &proof : proofs)
+    overlapArray.push_back(
+        llvm::json::Object{{"first", getTileName(proof.first)},
+                           {"second", getTileName(proof.second)},
+                           {"begin", proof.range.begin},
+                           {"end", proof.range.end},
+                           {"proof", llvm::json::Array(proof.chain)}});
+  os << llvm::json::Value(llvm::json::Object{
+            {"kernel", kernel.getSymName()},
+            {"columns", int64_t(kernel.getTensorColumns().value_or(0))},
+            {"tiles", std::move(tileArray)},
+            {"overlaps", std::move(overlapArray)}})
+     << "\n";
+}
+
+void PrintTmemMap::runOnOperation() {
+  markAllAnalysesPreserved();
+  KernelOp kernel = getOperation();
+  if (kernel.getStage() < Stage::Placed)
+    return;
+  std::vector<BufferId> tiles = getBuffers(kernel);
+  llvm::erase_if(tiles, [](BufferId buffer) {
+    return getBufferType(buffer).getSpace() != MemorySpace::Tensor;
+  });
+  llvm::sort(tiles, [](BufferId a, BufferId b) {
+    MemoryRange x = getRange(a), y = getRange(b);
+    return std::make_tuple(x.begin, -x.end, getTileName(a)) <
+           std::make_tuple(y.begin, -y.end, getTileName(b));
+  });
+  std::vector<OverlapProof> proofs;
+  if (kernel.getStage() == Stage::Synchronized) {
+    FailureOr<std::vector<OverlapProof>> explained = explainOverlaps(kernel);
+    if (failed(explained))
+      return signalPassFailure();
+    proofs = std::move(*explained);
+  }
+  // Kernels are handled side by side: print each at once.
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (json)
+    printJSON(os, tiles, proofs);
+  else
+    printText(os, tiles, proofs);
+  llvm::outs() << text;
+}
