@@ -17,6 +17,18 @@ using namespace lpfa;
 // Device
 //===----------------------------------------------------------------------===//
 
+bool lpfa::isCompatible(const std::string &chip, int computeCapability) {
+  if (chip.rfind("sm_", 0) != 0)
+    return false;
+  char *suffix = nullptr;
+  long wanted = std::strtol(chip.c_str() + 3, &suffix, 10);
+  std::string kind = suffix;
+  if (kind == "a")
+    return wanted == computeCapability;
+  return (kind.empty() || kind == "f") &&
+         wanted / 10 == computeCapability / 10 && wanted <= computeCapability;
+}
+
 std::unique_ptr<Device> Device::open(int ordinal, std::string &error) {
   const cuda::Driver *driver = cuda::Driver::get(error);
   if (!driver)
@@ -77,17 +89,7 @@ bool Device::makeCurrent(std::string &error) const {
 }
 
 bool Device::canRun(const std::string &chip, std::string &error) const {
-  std::string number = chip;
-  char suffix = 0;
-  if (!number.empty() && (number.back() == 'a' || number.back() == 'f')) {
-    suffix = number.back();
-    number.pop_back();
-  }
-  int wanted = number.rfind("sm_", 0) == 0 ? std::atoi(number.c_str() + 3) : 0;
-  bool isSameGeneration = wanted / 10 == computeCapability / 10;
-  if (wanted > 0 && isSameGeneration &&
-      (suffix == 'a' ? wanted == computeCapability
-                     : wanted <= computeCapability))
+  if (isCompatible(chip, computeCapability))
     return true;
   error = "kernels for " + chip + " do not run on this GPU, " + name + " (sm_" +
           std::to_string(computeCapability) +

@@ -219,6 +219,18 @@ void Run::print(const BenchmarkReport &report) const {
               100 * report.getFractionOfCopy());
 }
 
+/// A string in quotes; other than those quotes and backslashes the names of
+/// functions and GPUs have nothing to escape.
+static std::string quote(const std::string &text) {
+  std::string quoted = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
 void Run::printJSON(const BenchmarkReport &report) const {
   auto printTiming = [&](const char *name, const Timing &timing) {
     std::printf("  \"%s\": {\"median_us\": %.3f, \"min_us\": %.3f, "
@@ -233,8 +245,9 @@ void Run::printJSON(const BenchmarkReport &report) const {
       std::printf("%s\"%s\"", i ? ", " : "", printSizes(tensors[i]).c_str());
     std::printf("],\n");
   };
-  std::printf("{\n  \"function\": \"%s\",\n  \"device\": \"%s\",\n",
-              function->function.c_str(), device->getName().c_str());
+  std::printf("{\n  \"function\": %s,\n  \"device\": %s,\n",
+              quote(function->function).c_str(),
+              quote(device->getName()).c_str());
   std::printf("  \"chip\": \"%s\",\n  \"driver_cuda\": \"%d.%d\",\n",
               loaded->getPlan().chip.c_str(), device->getDriverVersion() / 1000,
               device->getDriverVersion() % 1000 / 10);

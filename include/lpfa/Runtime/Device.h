@@ -32,6 +32,12 @@ struct Stream;
 /// stream.
 using StreamHandle = cuda::Stream *;
 
+/// Whether code for `chip`, such as sm_90a, runs on a GPU of this compute
+/// capability, 90 for 9.0: an `a` asks for the very chip, an `f` for one of its
+/// family that is no older, a plain number for one of the same generation that
+/// is no older (CUDA C++ Programming Guide, compute capabilities).
+bool isCompatible(const std::string &chip, int computeCapability);
+
 /// A GPU. Uses the device's primary context, which is that of CUDA's runtime
 /// API: memory and streams of PyTorch, JAX or a program's own can be used.
 /// Outlives what was made on it.
@@ -56,9 +62,7 @@ public:
   /// The most dynamic shared memory of a block.
   int64_t getSharedBytes() const { return sharedBytes; }
 
-  /// Whether code for `chip`, such as sm_90a, runs here: an `a` asks for the
-  /// very chip, an `f` for its family, a plain number for a chip of the same
-  /// generation that is no older.
+  /// Fails unless `isCompatible`.
   bool canRun(const std::string &chip, std::string &error) const;
 
   /// Waits for the work of a stream. This is where a fault of a kernel shows.

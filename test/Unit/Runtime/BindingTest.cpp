@@ -274,3 +274,17 @@ TEST(FindFunctionTest, Names) {
   EXPECT_EQ(findFunction(plan, "h", error), nullptr);
   EXPECT_EQ(error, "no function h: the plan has f, g");
 }
+
+TEST(DeviceTest, Compatible) {
+  EXPECT_TRUE(isCompatible("sm_90a", 90));
+  EXPECT_FALSE(isCompatible("sm_100a", 90));
+  EXPECT_FALSE(isCompatible("sm_100a", 103));
+  EXPECT_FALSE(isCompatible("sm_103a", 100));
+  EXPECT_TRUE(isCompatible("sm_100f", 103));
+  EXPECT_FALSE(isCompatible("sm_103f", 100));
+  EXPECT_TRUE(isCompatible("sm_80", 86));
+  EXPECT_FALSE(isCompatible("sm_86", 80));
+  EXPECT_FALSE(isCompatible("sm_80", 90));
+  for (const char *chip : {"", "sm_", "sm_90x", "90a", "gfx942"})
+    EXPECT_FALSE(isCompatible(chip, 90)) << chip;
+}
