@@ -13,16 +13,19 @@
 ``metrics``    maximum absolute error, RMSE, SQNR, cosine
 ``compile``    drives lpfa-compile
 ``run``        drives lpfa-run
+``launch``     drives lpfa-launch, ``benchmark`` its --benchmark
 """
 
 from . import attention, metrics, mx, norm
-from .driver import ToolError, compile, find_tool, run
+from .driver import ToolError, benchmark, compile, find_tool, launch, run
 
 __all__ = [
     "ToolError",
     "attention",
+    "benchmark",
     "compile",
     "find_tool",
+    "launch",
     "metrics",
     "mx",
     "norm",

@@ -1,4 +1,4 @@
-# ===- driver.py - Drivers over lpfa-compile and lpfa-run ------------------===#
+# ===- driver.py - Drivers over the tools ----------------------------------===#
 #
 # Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -99,6 +99,23 @@ def compile(module, out, chip="sm_100a", emit=None, bin_dir=None, **options):
     return json.loads(plan.read_text()) if plan.exists() else None
 
 
+def _arguments(args, folder):
+    """Arrays as --arg, written into a folder; tuples of sizes as --size."""
+    for i, arg in enumerate(args):
+        if isinstance(arg, tuple):
+            yield f"--size={'x'.join(map(str, arg))}"
+            continue
+        path = os.path.join(folder, f"arg{i}.npy")
+        np.save(path, _storage(arg))
+        yield f"--arg={path}"
+
+
+def _results(folder):
+    paths = sorted(Path(folder).glob("result*.npy"),
+                   key=lambda p: int(p.stem[len("result"):]))
+    return [np.load(path) for path in paths]
+
+
 def run(module, entry, args, device="reference", out=None, bin_dir=None,
         **options):
     """Runs the function `entry` of a module with lpfa-run.
@@ -108,15 +125,35 @@ def run(module, entry, args, device="reference", out=None, bin_dir=None,
     passed on: schedule="random", seed=3. Returns the list of results; they
     stay in the folder `out` if one is given."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [find_tool("lpfa-run", bin_dir), _source(module, folder),
-                   f"--entry={entry}", f"--device={device}"]
-        for i, array in enumerate(args):
-            path = os.path.join(folder, f"arg{i}.npy")
-            np.save(path, _storage(array))
-            command.append(f"--arg={path}")
         results = os.path.join(folder, "out") if out is None else out
-        command.append(f"--out={os.fspath(results)}")
-        _execute(command + list(_flags(options)))
-        paths = sorted(Path(results).glob("result*.npy"),
-                       key=lambda p: int(p.stem[len("result"):]))
-        return [np.load(path) for path in paths]
+        _execute([find_tool("lpfa-run", bin_dir), _source(module, folder),
+                  f"--entry={entry}", f"--device={device}",
+                  *_arguments(map(np.asarray, args), folder),
+                  f"--out={os.fspath(results)}", *_flags(options)])
+        return _results(results)
+
+
+def launch(plan, args, function=None, out=None, bin_dir=None, **options):
+    """Launches a function of a compiled plan on a GPU with lpfa-launch.
+
+    `plan` is the path of a plan.json, `function` the name where it has
+    several; `args`, `out` and what is returned are as for `run`. Further
+    options are passed on: offset=16. A tuple of sizes in `args` stands for a
+    tensor of random values."""
+    with tempfile.TemporaryDirectory() as folder:
+        results = os.path.join(folder, "out") if out is None else out
+        _execute([find_tool("lpfa-launch", bin_dir), os.fspath(plan),
+                  *_arguments(args, folder), f"--out={os.fspath(results)}",
+                  *_flags({"function": function, **options})])
+        return _results(results)
+
+
+def benchmark(plan, args, function=None, bin_dir=None, **options):
+    """Times a function of a compiled plan on a GPU with lpfa-launch; arguments
+    as for `launch`. Returns what it prints as JSON: a dictionary with times in
+    microseconds, GB/s and the fraction of a copy."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = _execute([find_tool("lpfa-launch", bin_dir), os.fspath(plan),
+                         *_arguments(args, folder), "--benchmark=json",
+                         *_flags({"function": function, **options})])
+    return json.loads(done.stdout)

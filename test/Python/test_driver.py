@@ -7,6 +7,7 @@
 # ===-----------------------------------------------------------------------===#
 """The drivers, over stand-ins for the tools: what they pass and report."""
 
+import json
 import os
 import stat
 import sys
@@ -42,12 +43,29 @@ with open(os.path.join(out, "plan.json"), "w") as plan:
     json.dump(sys.argv[1:], plan)
 """
 
+# Returns its array arguments, or says with what it was called.
+LAUNCH = """
+import json, os, shutil, sys
+args = [a[6:] for a in sys.argv if a.startswith("--arg=")]
+flags = [a for a in sys.argv[1:] if not a.startswith("--arg=")]
+if "--benchmark=json" in flags:
+    print(json.dumps(flags))
+    sys.exit()
+with open(os.environ["LPFA_TEST_LOG"], "w") as log:
+    json.dump([a for a in flags if not a.startswith("--out=")], log)
+out = [a[6:] for a in flags if a.startswith("--out=")][0]
+os.makedirs(out)
+for i, arg in enumerate(args):
+    shutil.copy(arg, os.path.join(out, f"result{i}.npy"))
+"""
+
 
 @pytest.fixture
 def tools(tmp_path, monkeypatch):
     folder = tmp_path / "bin"
     folder.mkdir()
-    for name, text in (("lpfa-run", RUN), ("lpfa-compile", COMPILE)):
+    for name, text in (("lpfa-run", RUN), ("lpfa-compile", COMPILE),
+                       ("lpfa-launch", LAUNCH)):
         path = folder / name
         path.write_text(f"#!{sys.executable}\n{text}")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
@@ -92,6 +110,24 @@ def test_compile(tools, tmp_path):
                         verify=True, unused=None)
     assert plan == ["in.mlir", "-o", str(tmp_path / "out"), "--chip=sm_103a",
                     "--emit=ptx,plan", "--query-tiles=1", "--verify"]
+
+
+def test_launch(tools, tmp_path):
+    x = np.array([1, 2], dtype=ml_dtypes.float8_e4m3fn)
+    results = lpfa.launch(tmp_path / "plan.json", [x, (16, 32)], function="f",
+                          out=tmp_path / "out", bin_dir=tools, offset=16)
+    assert [r.tolist() for r in results] == [[0x38, 0x40]]
+    assert json.loads((tmp_path / "log").read_text()) == [
+        str(tmp_path / "plan.json"), "--size=16x32", "--function=f",
+        "--offset=16"]
+    assert os.listdir(tmp_path / "out") == ["result0.npy"]
+
+
+def test_benchmark(tools):
+    report = lpfa.benchmark("plan.json", [(8,)], bin_dir=tools, repetitions=3,
+                            no_flush=True)
+    assert report == ["plan.json", "--size=8", "--benchmark=json",
+                      "--repetitions=3", "--no-flush"]
 
 
 def test_find_tool(tools, monkeypatch):
