@@ -80,6 +80,7 @@ bool AsyncEngine::doStep(List::iterator it) {
   AsyncOperation &operation = **it;
   cluster.event();
   bool ok = true;
+  cluster.isStepping = true;
   // Findings of a step are the instruction's.
   Warp &issuer = operation.issuer;
   const Instruction *running = issuer.current;
@@ -100,6 +101,7 @@ bool AsyncEngine::doStep(List::iterator it) {
   }
   }
   issuer.current = running;
+  cluster.isStepping = false;
   return ok && !cluster.stopped();
 }
 

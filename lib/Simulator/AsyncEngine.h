@@ -30,6 +30,26 @@ class Cluster;
 class Warp;
 struct Instruction;
 
+/// What an operation moves and computes, for the timing model.
+struct Work {
+  enum class Kind : uint8_t {
+    None,
+    Mma,
+    ScaleCopy,
+    Commit,
+    TensorLoad,
+    TensorStore,
+    Load,
+    Store,
+    SmallCopy ///< cp.async
+  };
+  Kind kind = Kind::None;
+  /// Through shared memory, and for tcgen05.ld and st through tensor memory.
+  uint64_t bytes = 0;
+  unsigned m = 0, n = 0, ctaGroup = 1;
+  bool aInTensorMemory = false;
+};
+
 class AsyncOperation {
 public:
   /// Which engine does it, for reports and for the order that it keeps.
@@ -47,6 +67,7 @@ public:
   virtual bool read() { return true; }
   virtual bool write() { return true; }
   virtual bool complete() { return true; }
+  virtual Work work() const { return {}; }
   /// Whether completion acts on the barrier at this shared address.
   bool signals(uint32_t barrier) const;
 

@@ -388,9 +388,10 @@ Status waitForPhase(Warp &w, const Instruction &i, LaneMask mask) {
     } else {
       bool hasFailed = waited.object == pending.object &&
                        waited.value == pending.value && waited.lanes == mask;
-      mayFail = !hasFailed || (w.context.options.schedule == Schedule::Random &&
-                               waited.kind == Wait::Kind::None &&
-                               w.cluster.random() % 8 == 0);
+      mayFail =
+          (!hasFailed && w.context.options.schedule != Schedule::Timed) ||
+          (w.context.options.schedule == Schedule::Random &&
+           waited.kind == Wait::Kind::None && w.cluster.random() % 8 == 0);
     }
     pending.lanes = mask;
     if (!mayFail)

@@ -68,12 +68,23 @@ struct Piece {
 /// Copies between global and shared memory, piece by piece.
 class CopyOperation : public AsyncOperation {
 public:
-  CopyOperation(Warp &issuer, Engine engine = Engine::Tma)
-      : AsyncOperation(issuer, engine) {}
+  CopyOperation(Warp &issuer, bool isLoad, Engine engine = Engine::Tma)
+      : AsyncOperation(issuer, engine), isLoad(isLoad) {}
 
+  bool isLoad;
   std::vector<Piece> pieces;
   TensorMap map; ///< for its fill pattern
   Staging staging;
+
+  Work work() const override {
+    Work work;
+    work.kind = engine == Engine::Copy ? Work::Kind::SmallCopy
+                : isLoad               ? Work::Kind::Load
+                                       : Work::Kind::Store;
+    for (const Piece &p : pieces)
+      work.bytes += p.sharedBytes;
+    return work;
+  }
 
 protected:
   bool note(uint32_t address, unsigned bytes, RaceDetector::Access access) {
@@ -123,7 +134,8 @@ bool completeTransactions(const AsyncOperation &operation, uint64_t bytes) {
 /// Global (or shared) memory to the shared memory of one or more CTAs.
 class LoadOperation : public CopyOperation {
 public:
-  using CopyOperation::CopyOperation;
+  LoadOperation(Warp &issuer, Engine engine = Engine::Tma)
+      : CopyOperation(issuer, /*isLoad=*/true, engine) {}
   /// CTAs that receive the data; empty: where the addresses say.
   llvm::SmallVector<unsigned, 4> ranks;
   uint64_t transactionBytes = 0;
@@ -173,7 +185,7 @@ public:
 /// Shared memory to global memory, or into it by a reduction.
 class StoreOperation : public CopyOperation {
 public:
-  using CopyOperation::CopyOperation;
+  StoreOperation(Warp &issuer) : CopyOperation(issuer, /*isLoad=*/false) {}
   std::optional<ReduceOp> reduceOp;
   ReduceType type = ReduceType::F32;
   /// Reductions into shared memory of the cluster signal a barrier.

@@ -127,6 +127,7 @@ static void completePhase(Cluster &cluster, MBarrier &b) {
   ++b.phase;
   b.completed = b.arrived;
   b.pending = b.expected;
+  b.endedByThread = !cluster.isStepping;
   cluster.event();
 }
 
@@ -371,21 +372,28 @@ void Cluster::run() {
       continue;
     }
     // Polls may fail, and their warps do something else.
-    bool polls = false;
-    if (++failedPolls < maxFailedPolls)
-      for (const auto &cta : ctas)
-        for (const auto &warp : cta->warps)
-          for (Fragment &f : warp->fragments)
-            if (f.wait.isPoll) {
-              f.blockedAt = ~uint64_t(0);
-              polls = true;
-            }
-    if (polls)
+    if (++failedPolls < maxFailedPolls && failPolls())
       continue;
     reportDeadlock();
     break;
   }
   context.steps += counted;
+  finishRun();
+}
+
+bool Cluster::failPolls() {
+  bool polls = false;
+  for (const auto &cta : ctas)
+    for (const auto &warp : cta->warps)
+      for (Fragment &f : warp->fragments)
+        if (f.wait.isPoll) {
+          f.blockedAt = ~uint64_t(0);
+          polls = true;
+        }
+  return polls;
+}
+
+void Cluster::finishRun() {
   if (!stopped())
     finishAsync();
   for (const auto &cta : ctas) {
@@ -464,7 +472,10 @@ std::string lpfa::sim::describeWait(const Wait &wait, Warp &warp) {
   case Wait::Kind::TensorStores:
     return "waits for tcgen05.st";
   case Wait::Kind::TensorAllocation:
-    return "waits for tensor memory to be released";
+    return wait.value && warp.cluster.ctas[warp.cta.rank ^ 1]->pairAllocations <
+                             wait.value
+               ? "waits for the pair's other CTA to allocate tensor memory"
+               : "waits for tensor memory to be released";
   case Wait::Kind::Registers:
     return "waits for " + std::to_string(wait.value) + " registers, " +
            std::to_string(warp.cta.freeRegisters) + " are free";

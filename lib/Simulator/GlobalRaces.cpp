@@ -397,8 +397,9 @@ bool GlobalShadow::report(Cluster &cluster, const Record &record,
     finding.message = pair + " are not ordered";
     finding.notes.push_back(
         first.cluster == second.cluster
-            ? (first.isGeneric ? "missing: a barrier"
-                               : "missing: a wait for the copy, or a barrier,") +
+            ? (first.isGeneric
+                   ? "missing: a barrier"
+                   : "missing: a wait for the copy, or a barrier,") +
                   std::string(" between the ") + verb(first) + " of " +
                   nameOf(first) + " and the " + verb(second) + " of " +
                   nameOf(second)

@@ -189,6 +189,8 @@ public:
   bool finished() const { return fragments.empty(); }
   /// Whether a fragment has not yet seen the cluster's latest event.
   bool mayRun() const;
+  /// The instruction that comes next, or null at the end of the code.
+  const Instruction *peek() const;
 
   //===--------------------------------------------------------------------===//
   // Registers
@@ -365,6 +367,8 @@ struct MBarrier {
   /// What arrivals of this phase know, and those of all earlier ones.
   History arrived, completed;
   uint16_t component = 0;
+  /// Whether an arrival of a thread ended the last phase.
+  bool endedByThread = false;
   /// Lines that ever arrived, for reports.
   llvm::SmallVector<unsigned, 4> arrivalLines;
   void noteArrival(unsigned line) {
@@ -402,6 +406,8 @@ public:
   int64_t freeRegisters = 0;
   unsigned tensorGroup = 0; ///< .cta_group that its tcgen05 instructions use
   unsigned liveThreads = 0;
+  /// How many tcgen05.alloc of .cta_group::2 the CTA has come to.
+  uint64_t pairAllocations = 0;
 
   /// The barrier at an offset in shared memory, or null.
   MBarrier *mbarrier(uint32_t offset);
@@ -435,10 +441,17 @@ public:
 
   /// Runs all warps to their end.
   void run();
+  /// What is checked and counted behind the end.
+  void finishRun();
+  /// Lets polls fail that wait for something to happen; false without any.
+  bool failPolls();
+  void reportDeadlock();
 
   /// Something happened that blocked fragments may wait for.
   void event() { ++events; }
   uint64_t events = 0;
+  /// During a step of an asynchronous operation.
+  bool isStepping = false;
 
   //===--------------------------------------------------------------------===//
   // Barriers
@@ -486,7 +499,6 @@ private:
   size_t turn = 0;
   uint64_t lastStep = 0;
   bool advanceRandomly();
-  void reportDeadlock();
   void finishAsync();
   unsigned sweep();
 };

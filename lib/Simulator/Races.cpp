@@ -108,14 +108,56 @@ void RaceDetector::start(AsyncOperation &operation, Lane readLane,
     operation.history.order.raise(operation.readComponent, operation.epoch);
 }
 
+void RaceDetector::startInPipe(PipeOperation &operation) {
+  using Kind = PipeOperation::Kind;
+  start(operation, Pipe, Pipe);
+  if (cluster.context.options.ordering == Ordering::Practice)
+    return;
+  Clock &order = operation.history.order;
+  // PTX ISA 9.7.16.6.2: mma after mma into the same accumulator, mma after cp,
+  // commit after all.
+  unsigned warp = component(operation.issuer, Program) / numLanes;
+  auto raiseTo = [&](unsigned c) { order.raise(c, epochs[c]); };
+  if (operation.kind == Kind::Commit) {
+    for (const auto &[key, c] : pipeStreams)
+      if (key.first == warp)
+        raiseTo(c);
+    return;
+  }
+  bool isMma = operation.kind == Kind::Mma;
+  auto stream = [&](uint64_t key) {
+    auto [it, isNew] = pipeStreams.try_emplace({warp, key});
+    if (isNew)
+      it->second = addComponent(warp, 0);
+    return it->second;
+  };
+  unsigned copies = stream(0);
+  unsigned own = isMma ? stream(operation.accumulator + 1) : copies;
+  operation.readComponent = operation.writeComponent = own;
+  operation.epoch = ++epochs[own];
+  if (isMma) {
+    raiseTo(copies);
+    raiseTo(own);
+  }
+}
+
+unsigned RaceDetector::addComponent(unsigned warp, uint32_t barrier) {
+  extra.push_back({warp, barrier});
+  epochs.push_back(0);
+  return epochs.size() - 1;
+}
+
+unsigned RaceDetector::warpOf(unsigned component) const {
+  return component < numWarpComponents
+             ? component / numLanes
+             : extra[component - numWarpComponents].first;
+}
+
 void RaceDetector::startOnBarrier(AsyncOperation &operation,
                                   MBarrier &barrier) {
-  if (!barrier.component) {
-    barrier.component = epochs.size();
-    epochs.push_back(0);
-    barrierAddresses.push_back(
-        operation.barriers.empty() ? 0 : operation.barriers.front());
-  }
+  if (!barrier.component)
+    barrier.component = addComponent(
+        ~0u, operation.barriers.empty() ? 0 : operation.barriers.front());
   Warp &warp = operation.issuer;
   unsigned program = component(warp, Program);
   History &history = warps[program / numLanes];
@@ -131,8 +173,13 @@ void RaceDetector::complete(const AsyncOperation &operation, History &into) {
   into.order.raise(operation.writeComponent, operation.epoch);
   // A commit implies fence::before_thread_sync (PTX ISA 9.7.16.6.4).
   if (cluster.context.options.checks.strictFences &&
-      operation.engine == AsyncOperation::Engine::TensorPipe)
+      operation.engine == AsyncOperation::Engine::TensorPipe) {
     into.released.raise(operation.writeComponent, operation.epoch);
+    unsigned warp = component(operation.issuer, Program) / numLanes;
+    for (const auto &[key, c] : pipeStreams)
+      if (key.first == warp)
+        into.released.raise(c, operation.history.order[c]);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -218,7 +265,7 @@ RaceDetector::Problem RaceDetector::missingFence(const Agent &agent,
   const Checks &checks = cluster.context.options.checks;
   if (isTensor) {
     // Between tcgen05 accesses of different warps.
-    bool sameWarp = earlier.component / numLanes == agent.component / numLanes;
+    bool sameWarp = warpOf(earlier.component) == warpOf(agent.component);
     return checks.strictFences && !sameWarp && (isWrite || earlier.isWrite) &&
                    agent.history.taken[earlier.component] < earlier.epoch
                ? Problem::TensorFence
@@ -288,9 +335,13 @@ bool RaceDetector::touch(const Agent &agent, Granule &granule, uint16_t mask,
 //===----------------------------------------------------------------------===//
 
 std::string RaceDetector::nameOf(unsigned component) const {
-  if (component >= numWarpComponents)
-    return "copy that signals mbarrier 0x" +
-           llvm::utohexstr(barrierAddresses[component - numWarpComponents]);
+  unsigned warp = warpOf(component), lane = component % numLanes;
+  if (component >= numWarpComponents) {
+    if (warp == ~0u)
+      return "copy that signals mbarrier 0x" +
+             llvm::utohexstr(extra[component - numWarpComponents].second);
+    lane = Pipe;
+  }
   static constexpr const char *names[] = {"",
                                           "tensor pipe of ",
                                           "tcgen05.ld of ",
@@ -298,9 +349,8 @@ std::string RaceDetector::nameOf(unsigned component) const {
                                           "bulk copy of ",
                                           "bulk copy of ",
                                           "cp.async of "};
-  unsigned warp = component / numLanes;
   const Cta &cta = *cluster.ctas[warp / warpsPerCta];
-  return names[component % numLanes] + cta.warps[warp % warpsPerCta]->name();
+  return names[lane] + cta.warps[warp % warpsPerCta]->name();
 }
 
 bool RaceDetector::report(const Agent &agent, const Record &earlier,

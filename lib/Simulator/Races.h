@@ -31,6 +31,7 @@ namespace lpfa::sim {
 class AsyncOperation;
 class Cluster;
 class Cta;
+class PipeOperation;
 class Warp;
 struct Instruction;
 struct MBarrier;
@@ -143,6 +144,9 @@ public:
   /// a barrier take the barrier's component.
   void start(AsyncOperation &operation, Lane readLane, Lane writeLane);
   void startOnBarrier(AsyncOperation &operation, MBarrier &barrier);
+  /// An operation of the tensor pipe comes after all earlier ones of its warp
+  /// or, under Ordering::Documented, after those that the manual names.
+  void startInPipe(PipeOperation &operation);
   /// An operation's effects become known through a barrier.
   void complete(const AsyncOperation &operation, History &into);
 
@@ -204,6 +208,9 @@ private:
   Problem missingFence(const Agent &agent, const Record &earlier, bool isWrite,
                        bool isTensor) const;
   std::string nameOf(unsigned component) const;
+  /// The warp of a component, or ~0u for copies on a barrier.
+  unsigned warpOf(unsigned component) const;
+  unsigned addComponent(unsigned warp, uint32_t barrier);
 
   /// What a warp's fences let strong writes release, to its cluster and to
   /// everyone, and what strong reads have seen that a fence is to acquire.
@@ -218,7 +225,12 @@ private:
   std::vector<History> warps;
   std::vector<Fences> fences;
   std::vector<uint32_t> epochs; ///< last one given out, by component
-  std::vector<uint32_t> barrierAddresses;
+  /// Of the components behind those of the warps: the warp to whose pipe they
+  /// belong, or ~0u, and the mbarrier that they signal.
+  std::vector<std::pair<unsigned, uint32_t>> extra;
+  /// Ordering::Documented: a component for each warp's scale copies (key 0) and
+  /// for its MMAs into each accumulator.
+  std::map<std::pair<unsigned, uint64_t>, uint16_t> pipeStreams;
   /// Per CTA: 16-byte granules of shared memory; lane quarters of columns of
   /// tensor memory.
   std::vector<std::vector<Granule>> sharedGranules, tensorGranules;

@@ -9,6 +9,7 @@
 
 #include "lpfa/Simulator/Simulator.h"
 #include "Machine.h"
+#include "Timing.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -368,11 +369,14 @@ Expected<Report> lpfa::sim::simulate(const PTXModule &module,
 Expected<Report> lpfa::sim::runOnce(const PTXModule &module,
                                     const Launch &launchAsGiven,
                                     DeviceMemory &memory,
-                                    const Options &options,
+                                    const Options &optionsAsGiven,
                                     Decisions *decisions) {
   auto start = std::chrono::steady_clock::now();
   Launch launch = launchAsGiven;
+  Options options = optionsAsGiven;
   const Program &program = *module.program();
+  if (options.chip.empty())
+    options.chip = program.syntax->target;
   const Function *function = program.find(launch.entry);
   if (!function)
     return llvm::createStringError("the module has no entry '" + launch.entry +
@@ -386,12 +390,15 @@ Expected<Report> lpfa::sim::runOnce(const PTXModule &module,
   if (!parameters)
     return parameters.takeError();
 
+  if (options.schedule == Schedule::Timed && options.chip != "sm_100a" &&
+      options.chip != "sm_103a")
+    return launchError(launch, "there is a model of sm_100a and of sm_103a "
+                               "alone, not of '" +
+                                   options.chip + "'");
   LaunchContext context{*function, launch, options, cluster};
   context.parameters = std::move(*parameters);
   context.decisions = decisions;
-  context.isHopper =
-      StringRef(options.chip.empty() ? program.syntax->target : options.chip)
-          .starts_with("sm_90");
+  context.isHopper = StringRef(options.chip).starts_with("sm_90");
   // 227 KiB (PTX ISA and CUDA's limits of sm_90 and sm_100).
   constexpr uint32_t maxShared = 232448;
   uint64_t shared =
@@ -458,7 +465,9 @@ Expected<Report> lpfa::sim::runOnce(const PTXModule &module,
         findings.push_back({index, std::move(simulated.findings)});
     }
   };
-  if (threads == 1) {
+  if (options.schedule == Schedule::Timed) {
+    runTimed(context, report);
+  } else if (threads == 1) {
     work();
   } else {
     std::vector<std::thread> pool;
@@ -521,6 +530,7 @@ llvm::json::Value Report::toJSON() const {
   return llvm::json::Object{
       {"findings", std::move(list)},
       {"coverage", coverage},
+      {"timing", timing ? timing->toJSON() : nullptr},
       {"statistics",
        llvm::json::Object{
            {"warp_instructions", number(statistics.warpInstructions)},

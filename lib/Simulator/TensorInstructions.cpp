@@ -106,17 +106,29 @@ Status allocate(Warp &w, const Instruction &i, LaneMask mask) {
     return s;
   if (!checkOperands(w, i, mask) || !checkGroup(w, i.as<TensorData>().ctaGroup))
     return Status::Stop;
+  // One warp of each CTA of a pair allocates; they wait for each other (PTX ISA
+  // 9.7.16.7.1).
+  Wait wait;
+  wait.kind = Wait::Kind::TensorAllocation;
+  if (i.as<TensorData>().ctaGroup == 2) {
+    const Wait &before = w.fragment().wait;
+    if (before.kind == Wait::Kind::TensorAllocation) {
+      wait.value = before.value;
+    } else {
+      wait.value = ++w.cta.pairAllocations;
+      w.cluster.event();
+    }
+    if (w.cluster.ctas[w.cta.rank ^ 1]->pairAllocations < wait.value)
+      return w.block(wait);
+  }
   unsigned l = llvm::countr_zero(mask);
   unsigned columns = w.lane(i[1], l);
   llvm::Expected<std::optional<uint32_t>> address =
       w.cta.tensor->allocate(columns);
   if (!address)
     return fail(w, address.takeError()), Status::Stop;
-  if (!*address) {
-    Wait wait;
-    wait.kind = Wait::Kind::TensorAllocation;
+  if (!*address)
     return w.block(wait);
-  }
   BytesRef to =
       w.locateShared(w.address(i[0], l) & windowMask, 4, /*isWrite=*/true, 4);
   if (!to.data)
@@ -177,7 +189,7 @@ bool noteSharedRead(AsyncOperation &operation, const Cta &cta, uint32_t offset,
 /// Starts an operation of the tensor pipe.
 bool issueInPipe(Warp &w, std::unique_ptr<PipeOperation> operation) {
   if (w.cluster.races)
-    w.cluster.races->start(*operation, RaceDetector::Pipe, RaceDetector::Pipe);
+    w.cluster.races->startInPipe(*operation);
   w.cluster.async.orderInPipe(*operation);
   bool ok;
   w.cluster.async.issue(std::move(operation), ok);
@@ -208,6 +220,13 @@ public:
   unsigned scaleInputD = 0;
   std::bitset<TensorMemory::numLanes> disabled[2];
 
+  Work work() const override {
+    // Per CTA: each reads its own shared memory.
+    size_t a = aShared ? operandShape(true).denseBytes() : 0;
+    return {Work::Kind::Mma,     a + operandShape(false).denseBytes(),
+            descriptor.m,        descriptor.n,
+            descriptor.ctaGroup, !aShared};
+  }
   bool read() override {
     const OperandShape shapeA = operandShape(true),
                        shapeB = operandShape(false);
@@ -450,6 +469,14 @@ public:
   MatrixDescriptor source;
   uint32_t address = 0;
 
+  Work work() const override {
+    Work work;
+    work.kind = Work::Kind::ScaleCopy;
+    work.bytes = spec.numRows() * spec.rowBytes();
+    work.ctaGroup = ctas.size();
+    return work;
+  }
+
   bool read() override {
     size_t bytes = size_t(spec.numRows()) * spec.rowBytes();
     for (unsigned c = 0; c != ctas.size(); ++c) {
@@ -514,6 +541,12 @@ Status copyToTensor(Warp &w, const Instruction &i, LaneMask mask) {
 class CommitOperation : public PipeOperation {
 public:
   CommitOperation(Warp &issuer) : PipeOperation(issuer, Kind::Commit) {}
+  Work work() const override {
+    Work work;
+    work.kind = Work::Kind::Commit;
+    work.ctaGroup = instruction.as<TensorData>().ctaGroup;
+    return work;
+  }
   bool complete() override {
     for (uint32_t address : barriers) {
       MBarrier *b = issuer.cluster.mbarrier(address);
@@ -573,8 +606,15 @@ public:
       : AsyncOperation(issuer, Engine::TensorTransfer), spec(spec),
         address(address), values(spec.numRegisters() * warpSize),
         defined(values.size(), 0xF) {}
+  Work work() const override {
+    Work work;
+    work.kind = isStore ? Work::Kind::TensorStore : Work::Kind::TensorLoad;
+    work.bytes = values.size() * sizeof(uint32_t);
+    return work;
+  }
   TransferSpec spec;
   uint32_t address;
+  bool isStore = false;
   std::vector<uint32_t> values;
   std::vector<uint8_t> defined;
 };
@@ -704,6 +744,7 @@ Status tensorStore(Warp &w, const Instruction &i, LaneMask mask) {
   if (!transferAddress(w, i[0], mask, spec, address))
     return Status::Stop;
   auto operation = std::make_unique<TensorStore>(w, spec, address);
+  operation->isStore = true;
   for (unsigned r = 0; r != spec.numRegisters(); ++r) {
     const Operand &o = i[1 + r];
     std::memcpy(&operation->values[r * warpSize], w.words(o),

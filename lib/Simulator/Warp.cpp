@@ -217,6 +217,16 @@ bool Warp::mayRun() const {
   return false;
 }
 
+const Instruction *Warp::peek() const {
+  const std::vector<Instruction> &code = context.function.code;
+  for (size_t k = 0; k != fragments.size(); ++k) {
+    const Fragment &f = fragments[(currentFragment + k) % fragments.size()];
+    if (f.wait.kind == Wait::Kind::None || f.blockedAt != cluster.events)
+      return f.pc < code.size() ? &code[f.pc] : nullptr;
+  }
+  return nullptr;
+}
+
 unsigned Warp::run(unsigned budget, bool untilEvent) {
   const std::vector<Instruction> &code = context.function.code;
   const bool tracks = context.options.checks.uninitialized;
@@ -224,9 +234,8 @@ unsigned Warp::run(unsigned budget, bool untilEvent) {
   const uint64_t before = cluster.events;
   const uint64_t issued = cluster.statistics.asyncOperations;
   while (done < budget && !fragments.empty() &&
-         !(untilEvent &&
-           (cluster.events != before ||
-            cluster.statistics.asyncOperations != issued))) {
+         !(untilEvent && (cluster.events != before ||
+                          cluster.statistics.asyncOperations != issued))) {
     if (currentFragment >= fragments.size())
       currentFragment = 0;
     Fragment &f = fragments[currentFragment];

@@ -58,11 +58,9 @@ def _descriptor(argument, array):
         yield scalar("u64", int(stride))
 
 
-def run_triton(name, values, grid, edit=lambda text: text):
-    """Runs name.ptx, its text edited, under every schedule; its results.
-    `values` are the arguments by name: arrays, Outs and numbers."""
-    text = edit(text_of(f"{name}.ptx"))
-    described = json.loads((folder() / f"{name}.json").read_text())
+def parameters_of(described, values):
+    """The PTX entry's parameters. `values` are the arguments by name: arrays,
+    Outs and numbers."""
     parameters = []
     for argument in described["arguments"]:
         value = values[argument["name"]]
@@ -73,6 +71,14 @@ def run_triton(name, values, grid, edit=lambda text: text):
         else:
             parameters.append(scalar(SCALARS[argument["type"]], value))
     scratch = [scalar("u64", 0)] * 2
-    return run_all(text, parameters + scratch, block=described["threads"],
+    return parameters + scratch
+
+
+def run_triton(name, values, grid, edit=lambda text: text):
+    """Runs name.ptx, its text edited, under every schedule; its results."""
+    text = edit(text_of(f"{name}.ptx"))
+    described = json.loads((folder() / f"{name}.json").read_text())
+    return run_all(text, parameters_of(described, values),
+                   block=described["threads"],
                    grid=grid, shared=described["shared"],
                    entry=described["entry"])

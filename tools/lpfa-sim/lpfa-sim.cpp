@@ -42,7 +42,9 @@ static cl::opt<Schedule> schedule(
                clEnumValN(Schedule::Random, "random", "drawn from --seed"),
                clEnumValN(Schedule::Explore, "explore",
                           "run after run, which decide otherwise at some "
-                          "points, up to the first finding")),
+                          "points, up to the first finding"),
+               clEnumValN(Schedule::Timed, "timed",
+                          "by a model of the chip's clocks, which is printed")),
     cl::init(Schedule::Eager), cl::cat(category));
 static cl::opt<uint64_t> seed("seed", cl::desc("Seed of --schedule=random"),
                               cl::init(0), cl::cat(category));
@@ -57,6 +59,18 @@ static cl::opt<std::string> decisions(
     "decisions",
     cl::desc("--schedule=explore: the one schedule to run, as reports name it"),
     cl::value_desc("late|early,POINT:ALTERNATIVE,..."), cl::cat(category));
+static cl::opt<unsigned> sampledGroups(
+    "sample-sms",
+    cl::desc(
+        "--schedule=timed: run this many SMs, or clusters of SMs, and take "
+        "the others for alike (0: all; results are written only if all "
+        "CTAs ran)"),
+    cl::init(Options().sampledGroups), cl::cat(category));
+static cl::opt<std::string> traceFile(
+    "trace",
+    cl::desc("--schedule=timed: write what happened when, in Chrome's "
+             "trace format"),
+    cl::value_desc("file"), cl::cat(category));
 static cl::opt<MmaModel>
     mma("mma", cl::desc("How the tensor core adds"),
         cl::values(clEnumValN(MmaModel::Hardware, "hardware",
@@ -148,6 +162,10 @@ int main(int argc, char **argv) {
   options.deviations = deviations;
   options.maxRuns = maxRuns;
   options.decisions = decisions;
+  options.sampledGroups = sampledGroups;
+  options.trace = !traceFile.empty();
+  if (options.trace && options.schedule != Schedule::Timed)
+    return failWith("--trace needs --schedule=timed");
   options.mma = mma;
   options.ordering = ordering;
   options.chip = chip;
@@ -188,7 +206,18 @@ int main(int argc, char **argv) {
       report->print(llvm::errs(), inputFile);
     return 1;
   }
-  if (outputDirectory.empty())
+  if (options.trace) {
+    std::error_code code;
+    llvm::raw_fd_ostream os(traceFile, code);
+    if (code)
+      return failWith(traceFile + ": " + code.message());
+    report->timing->writeTrace(os);
+  }
+  if (report->timing && reportFormat.empty())
+    report->timing->print(llvm::outs());
+  bool ranAll = !report->timing ||
+                report->timing->sampledClusters == report->timing->clusters;
+  if (outputDirectory.empty() || !ranAll)
     return 0;
   if (std::error_code code = llvm::sys::fs::create_directories(outputDirectory))
     return failWith(outputDirectory + ": " + code.message());

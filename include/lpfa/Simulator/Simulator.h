@@ -62,7 +62,9 @@ enum class Schedule {
   Random,
   /// One run after the other, which decide otherwise than a base schedule at a
   /// bounded number of points, up to the first that has a finding.
-  Explore
+  Explore,
+  /// In the order of a model of the chip's clock.
+  Timed
 };
 
 /// How the tensor pipe adds up. `Hardware` is the published model of
@@ -102,6 +104,10 @@ struct Options {
   unsigned deviations = 1;
   uint64_t maxRuns = 1000;
   std::string decisions;
+  /// Schedule::Timed: how many SMs (with clusters: groups of SMs) are run, the
+  /// others being taken for alike; 0: all. Whether to keep slices of time.
+  unsigned sampledGroups = 1;
+  bool trace = false;
   MmaModel mma = MmaModel::Hardware;
   Ordering ordering = Ordering::Practice;
   Checks checks;
@@ -258,6 +264,37 @@ struct Statistics {
   void add(const Statistics &other);
 };
 
+/// What Schedule::Timed estimates. A model: nothing here was measured.
+struct Timing {
+  std::string chip;
+  double clockGHz = 0;
+  /// From the first instruction to the last effect.
+  double cycles = 0;
+  double seconds() const { return cycles / clockGHz * 1e-9; }
+  uint64_t sampledClusters = 0, clusters = 0;
+  /// Share of the time in which a unit is busy.
+  std::vector<std::pair<std::string, double>> units;
+  struct WarpTime {
+    std::string name;
+    double cycles = 0, issueCycles = 0;
+    uint64_t instructions = 0;
+    /// What it waited for, the longest first, in clocks.
+    std::vector<std::pair<std::string, double>> waits;
+  };
+  std::vector<WarpTime> warps;
+  struct Slice {
+    std::string track, name;
+    double from, to;
+  };
+  std::vector<Slice> slices;
+  std::vector<std::string> assumptions;
+
+  void print(llvm::raw_ostream &os) const;
+  /// Chrome's trace format; a clock stands as a microsecond.
+  void writeTrace(llvm::raw_ostream &os) const;
+  llvm::json::Value toJSON() const;
+};
+
 struct Report {
   /// In deterministic order. Empty: the kernel ran to its end and no check
   /// objected.
@@ -265,6 +302,8 @@ struct Report {
   Statistics statistics;
   /// Schedule::Explore: how many schedules were run, of how many.
   std::string coverage;
+  /// Schedule::Timed.
+  std::shared_ptr<const Timing> timing;
   bool ok() const { return findings.empty(); }
   void print(llvm::raw_ostream &os, llvm::StringRef file) const;
   llvm::json::Value toJSON() const;

@@ -174,6 +174,50 @@ second:
         self.finds("fence: a write and a read of tensor memory .* without 'tcgen05.fence'",
                    bad, arguments, block=128, shared=1 << 15, options=strict)
 
+    def test_documented_order(self):
+        # The manual orders an mma before a later copy of scales into what it
+        # reads by a commit alone; in practice the pipe does.
+        arguments, _ = mx_arguments()
+        good = mma_kernel("mxf8f6f4", IDESC_MX, scaled=True)
+        copies = re.findall("tcgen05.cp[^;]*;", good)
+        again = re.sub("(?s)(.*)(tcgen05.mma[^;]*;)", r"\1\2 " + copies[0] + r" \2",
+                       good)
+        only = ["--check=races"]
+        documented = ["--ordering=documented", *only]
+        for text, options in ((good, documented), (again, only)):
+            for schedule in SCHEDULES:
+                run(text, arguments, block=128, shared=1 << 15,
+                    options=[*options, *schedule])
+        self.finds("race: a (read|write) and a (write|read) of tensor memory column.*\n"
+                   "  tensor pipe of .* tcgen05.(cp|mma).*\n"
+                   "  tensor pipe of .* tcgen05.(mma|cp)", again, arguments, block=128,
+                   shared=1 << 15, options=documented)
+
+    def test_allocation_of_a_pair(self):
+        # Both CTAs of a pair allocate; one alone waits for the other.
+        body = """
+.shared .align 4 .b32 place;
+.visible .entry kernel() {{
+  .reg .b32 %r, %a; .reg .pred %q;
+  mov.u32 %r, %cluster_ctarank;
+  setp.ne.u32 %q, %r, {alone};
+  @%q bra end;
+  tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [place], 64;
+  ld.shared.b32 %a, [place];
+  tcgen05.dealloc.cta_group::2.sync.aligned.b32 %a, 64;
+end:
+  barrier.cluster.arrive;
+  barrier.cluster.wait;
+  ret;
+}}
+"""
+        pair = dict(block=32, grid=2, cluster=2)
+        both = body.format(alone=0).replace("@%q bra end;", "")
+        for schedule in SCHEDULES:
+            run(both, [], options=schedule, **pair)
+        self.finds("(?s)deadlock:.*waits for the pair's other CTA to allocate tensor "
+                   "memory", body.format(alone=0), [], **pair)
+
     def test_switched_off(self):
         run(kernel(self.EXCHANGE.format(barrier="bar.warp.sync -1;"), SHARED),
             [Out([64], "uint32")], block=64,
