@@ -23,12 +23,15 @@ namespace lpfa {
 /// matter.
 class Tracer : RoleInterpreter {
 public:
-  using RoleInterpreter::RoleInterpreter;
+  Tracer(KernelOp kernel, ArrayRef<int64_t> steps, Ordering ordering)
+      : RoleInterpreter(kernel, steps), ordering(ordering) {}
 
   LogicalResult run() {
     for (RoleOp op : kernel.getBody().getOps<RoleOp>()) {
       role = op;
-      last = lastTensor = std::nullopt;
+      last = lastTensor = lastCopy = std::nullopt;
+      lastProducts.clear();
+      ownSyncs.clear();
       async.clear();
       cursors.clear();
       putCounts.clear();
@@ -63,6 +66,7 @@ private:
         .Case<PutOp, ReleaseOp>([&](auto op) { return runEnd(op); })
         .Case<GiveOp>([&](GiveOp op) {
           unsigned node = addSync();
+          ownSyncs[op.getAccumulator().getDefiningOp()] = node;
           turnEvents[op.getAccumulator().getDefiningOp()][role].gives.push_back(
               node);
           return success();
@@ -101,7 +105,7 @@ private:
           return success();
         })
         .Case<CopyScalesOp>([&](CopyScalesOp op) {
-          unsigned node = addTensor();
+          unsigned node = addTensor(op, Value());
           addAccess(op.getSource(), false, node, op);
           if (auto scratch = op.getDestination().getDefiningOp<ScratchOp>())
             ++scratchContents[scratch];
@@ -109,7 +113,7 @@ private:
           return success();
         })
         .Case<MmaOp>([&](MmaOp op) {
-          unsigned node = addTensor();
+          unsigned node = addTensor(op, op.getD());
           for (Value operand :
                {op.getA(), op.getB(), op.getScalesA(), op.getScalesB()})
             addAccess(cast<TypedValue<BufferType>>(operand), false, node, op);
@@ -151,6 +155,10 @@ private:
       return op.emitOpError("ends a slot that its role does not hold");
     int64_t use = cursors[channel]++;
     unsigned node = addSync();
+    // A role can wait for its own use of a ring where that is the latest of its
+    // barrier.
+    if (channel.getStages() == 1)
+      ownSyncs[channel] = node;
     if (isa<PutOp>(op)) {
       puts[channel].push_back(node);
       putCounts[channel] = use + 1;
@@ -200,14 +208,45 @@ private:
     return node;
   }
 
-  unsigned addTensor() {
+  /// An operation of the tensor core; `d` is what a product writes.
+  unsigned addTensor(Operation *op, Value d) {
     unsigned issue = addNode();
     unsigned node = trace.graph.addEvent();
     trace.graph.addEdge(issue, node);
-    if (lastTensor)
-      trace.graph.addEdge(*lastTensor, node);
-    lastTensor = node;
+    if (ordering == Ordering::Practice) {
+      if (lastTensor)
+        trace.graph.addEdge(*lastTensor, node);
+      lastTensor = node;
+      return node;
+    }
+    // A product comes after the copies and after products with the same D.
+    if (d) {
+      if (lastCopy)
+        trace.graph.addEdge(*lastCopy, node);
+      Bound bound = getBound(d);
+      auto &product = lastProducts[{bound.buffer.declaration,
+                                    {bound.buffer.index, bound.slot}}];
+      if (product)
+        trace.graph.addEdge(*product, node);
+      product = node;
+    } else {
+      lastCopy = addJoin(lastCopy, node);
+    }
+    lastTensor = addJoin(lastTensor, node);
+    for (auto [declaration, sync] : ownSyncs)
+      trace.waitEdges.push_back(
+          {WaitEdge{WaitEdge::Drain, declaration, op}, {sync, issue}});
     return node;
+  }
+
+  /// An event after both.
+  unsigned addJoin(std::optional<unsigned> earlier, unsigned node) {
+    if (!earlier)
+      return node;
+    unsigned join = trace.graph.addEvent();
+    trace.graph.addEdge(*earlier, join);
+    trace.graph.addEdge(node, join);
+    return join;
   }
 
   /// An arrival: after all that the role has issued. It is not in the role's
@@ -264,9 +303,15 @@ private:
     return success();
   }
 
+  Ordering ordering;
+
   // The current role.
   RoleOp role;
-  std::optional<unsigned> last, lastTensor;
+  std::optional<unsigned> last, lastTensor, lastCopy;
+  std::map<std::pair<Operation *, std::pair<unsigned, int64_t>>,
+           std::optional<unsigned>>
+      lastProducts;
+  llvm::MapVector<Operation *, unsigned> ownSyncs;
   unsigned issued = 0;
   std::vector<unsigned> async;
   llvm::MapVector<Operation *, int64_t> cursors;
@@ -292,17 +337,19 @@ private:
 };
 } // namespace lpfa
 
-FailureOr<Trace> Trace::run(KernelOp kernel, ArrayRef<int64_t> steps) {
-  Tracer tracer(kernel, steps);
+FailureOr<Trace> Trace::run(KernelOp kernel, ArrayRef<int64_t> steps,
+                            Ordering ordering) {
+  Tracer tracer(kernel, steps, ordering);
   if (failed(tracer.run()))
     return failure();
   return std::move(tracer.trace);
 }
 
-FailureOr<std::vector<Trace>> lpfa::runTraces(KernelOp kernel) {
+FailureOr<std::vector<Trace>> lpfa::runTraces(KernelOp kernel,
+                                              Ordering ordering) {
   std::vector<Trace> traces;
   for (const std::vector<int64_t> &steps : getRepresentativeSteps(kernel)) {
-    FailureOr<Trace> trace = Trace::run(kernel, steps);
+    FailureOr<Trace> trace = Trace::run(kernel, steps, ordering);
     if (failed(trace))
       return failure();
     traces.push_back(std::move(*trace));
@@ -533,7 +580,7 @@ ScheduleAnalysis::findWaits(ScheduleConflict *conflict) {
     requirements.push_back(std::move(*collected));
   }
 
-  // Drop what the others imply, overlaps first: they are the ones that stall.
+  // Drop what the others imply, first those that stall: drains, then overlaps.
   std::vector<WaitEdge> order = waits;
   llvm::stable_sort(order, [](const WaitEdge &a, const WaitEdge &b) {
     return a.kind > b.kind;

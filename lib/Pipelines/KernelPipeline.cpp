@@ -30,7 +30,7 @@ void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
   kernels.addPass(createPlaceTiles());
-  kernels.addPass(createInsertBarriers());
+  kernels.addPass(createInsertBarriers({options.ordering}));
   if (options.verifySchedule)
     kernels.addPass(createVerifySchedule({options.ordering}));
 }

@@ -192,6 +192,10 @@ static llvm::Error setOptions(RunOptions &options) {
     return error;
   simulation.simulator.schedule = schedule;
   simulation.simulator.seed = seed;
+  // A kernel that was made to lean on the manual alone runs on a tensor core that
+  // keeps nothing more.
+  if (simulation.compiler.pipeline.ordering == Ordering::Documented)
+    simulation.simulator.ordering = sim::Ordering::Documented;
   simulation.simulator.progress = true;
   simulation.multiprocessors =
       multiprocessors > 0 ? multiprocessors : target->getMultiprocessors();

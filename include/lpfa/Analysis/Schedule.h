@@ -14,14 +14,15 @@
 // An edge from event a to event b says that a happens before b:
 //  - program order inside a role, for what its threads do;
 //  - an asynchronous op starts after its issue. Ops of the tensor core (mma and
-//    scale copies) of a role execute in the order of their issue; the manual
-//    promises that for the same accumulator only (PTX 9.7.16.6.1), yet every
-//    known kernel relies on it: this is the `practice` ordering;
+//    scale copies) of a role execute in the order of their issue under the
+//    `practice` ordering, else as `TargetModel::getPipeOrder` says;
 //  - what a role issued before it puts, releases or gives happens before that
 //    (tcgen05.commit, transaction bytes, bulk-group waits);
 //  - put before the get of the same use;
 //  - the optional edges, each of which costs a wait: release before acquire,
-//    give before take, and release before a write to memory that overlaps.
+//    give before take, release before a write to memory that overlaps, and
+//    where the tensor core's order does not count, the completion of what a
+//    role gave to it before what it gives next.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,6 +31,7 @@
 
 #include "lpfa/Analysis/Buffers.h"
 #include "lpfa/Analysis/EventGraph.h"
+#include "lpfa/Target/TargetModel.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -44,12 +46,17 @@ struct WaitEdge {
     Turn,
     /// The readers' release of the channel's latest content before `op`, which
     /// writes to memory that overlaps it.
-    Overlap
+    Overlap,
+    /// What the tensor core was given before the role's own latest put, release
+    /// or give, before `op`, a later operation of the role: the wait stands for
+    /// an order of the tensor core that its manual does not promise.
+    Drain
   };
   Kind kind;
   /// The channel or accumulator.
   mlir::Operation *declaration;
-  /// The op that waits: an acquire, a take, or the overlapping write.
+  /// The op that waits: an acquire, a take, the overlapping write, or the
+  /// operation of the tensor core.
   mlir::Operation *op;
 
   bool operator==(const WaitEdge &other) const {
@@ -76,8 +83,8 @@ public:
   /// Executes the roles of `kernel` with `steps[w]` steps for work tile w.
   /// Fails with a diagnostic where puts and gets do not balance or the roles
   /// hold what the analysis does not know.
-  static mlir::FailureOr<Trace> run(KernelOp kernel,
-                                    llvm::ArrayRef<int64_t> steps);
+  static mlir::FailureOr<Trace>
+  run(KernelOp kernel, llvm::ArrayRef<int64_t> steps, Ordering ordering);
 
   llvm::ArrayRef<Access> getAccesses() const { return accesses; }
 
@@ -118,13 +125,15 @@ private:
 };
 
 /// The executions for `getRepresentativeSteps`.
-mlir::FailureOr<std::vector<Trace>> runTraces(KernelOp kernel);
+mlir::FailureOr<std::vector<Trace>> runTraces(KernelOp kernel,
+                                              Ordering ordering);
 
-/// The same as an analysis, which passes that leave the roles as they are
-/// preserve. A diagnostic has been emitted where there are no traces.
+/// The same as an analysis, under the `practice` ordering, which passes that
+/// leave the roles as they are preserve. A diagnostic has been emitted where
+/// there are no traces.
 struct KernelTraces {
   explicit KernelTraces(mlir::Operation *op)
-      : traces(runTraces(mlir::cast<KernelOp>(op))) {}
+      : traces(runTraces(mlir::cast<KernelOp>(op), Ordering::Practice)) {}
   mlir::FailureOr<std::vector<Trace>> traces;
 };
 

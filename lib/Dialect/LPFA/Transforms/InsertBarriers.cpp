@@ -37,6 +37,15 @@ static SmallVector<Operation *> getSlotUsers(RoleOp role, ChannelOp channel) {
   return users;
 }
 
+static RoleOp getRole(Operation *op) { return op->getParentOfType<RoleOp>(); }
+
+/// Whether the role puts contents into the channel.
+static bool writes(RoleOp role, Operation *channel) {
+  return llvm::any_of(channel->getUsers(), [&](Operation *user) {
+    return isa<PutOp>(user) && role->isAncestor(user);
+  });
+}
+
 static bool isTensorCore(Operation *op) { return isa<MmaOp, CopyScalesOp>(op); }
 
 /// Whether the role's work on an accumulator is the tensor core's.
@@ -82,7 +91,23 @@ private:
   }
   bool needsFree(Operation *channel) {
     return llvm::any_of(waits, [&](const WaitEdge &wait) {
-      return wait.declaration == channel && wait.kind != WaitEdge::Turn;
+      if (wait.kind == WaitEdge::Drain && writes(getRole(wait.op), channel))
+        return false;
+      return wait.declaration == channel;
+    });
+  }
+  /// Whether the role waits when it takes an accumulator: if once, then always.
+  bool needsTake(Operation *accumulator, RoleOp taker) {
+    return llvm::any_of(waits, [&](const WaitEdge &wait) {
+      return wait.kind == WaitEdge::Turn && wait.declaration == accumulator &&
+             taker->isAncestor(wait.op);
+    });
+  }
+  /// Whether anyone waits for what `giver` gives.
+  bool needsTurn(Operation *accumulator, RoleOp giver) {
+    return llvm::any_of(waits, [&](const WaitEdge &wait) {
+      return wait.declaration == accumulator &&
+             (wait.kind == WaitEdge::Drain) == (getRole(wait.op) == giver);
     });
   }
 
@@ -131,10 +156,8 @@ Arrival InsertBarriers::getReleaseArrival(RoleOp role, ChannelOp channel) {
 static void explain(KernelOp kernel, const WaitEdge &wait,
                     const ScheduleConflict &reason) {
   static constexpr StringRef names[] = {"wait-free", "wait-turn",
-                                        "wait-overlap"};
-  auto getRole = [](Operation *op) {
-    return op->getParentOfType<RoleOp>().getName();
-  };
+                                        "wait-overlap", "wait-drain"};
+  auto getRole = [](Operation *op) { return ::getRole(op).getName(); };
   auto describe = [&](Operation *op, BufferId buffer) {
     return llvm::formatv("role \"{0}\" ({1} of '{2}')", getRole(op),
                          op->getName().getStringRef(),
@@ -147,8 +170,9 @@ static void explain(KernelOp kernel, const WaitEdge &wait,
       << llvm::formatv("role \"{0}\" waits until {1} '{2}': else {3} could "
                        "overtake {4}",
                        getRole(wait.op),
-                       wait.kind == WaitEdge::Turn ? "it owns"
-                                                   : "others have read",
+                       wait.kind == WaitEdge::Turn    ? "it owns"
+                       : wait.kind == WaitEdge::Drain ? "its own use is over of"
+                                                      : "others have read",
                        getBufferName(wait.declaration),
                        describe(reason.second, reason.secondBuffer),
                        describe(reason.first, reason.firstBuffer))
@@ -156,7 +180,10 @@ static void explain(KernelOp kernel, const WaitEdge &wait,
 }
 
 LogicalResult InsertBarriers::findWaits(KernelOp kernel) {
-  auto &traces = getAnalysis<KernelTraces>().traces;
+  std::optional<FailureOr<std::vector<Trace>>> documented;
+  if (ordering == Ordering::Documented)
+    documented = runTraces(kernel, ordering);
+  auto &traces = documented ? *documented : getAnalysis<KernelTraces>().traces;
   if (failed(traces))
     return failure();
   ScheduleAnalysis analysis(*traces);
@@ -237,22 +264,20 @@ void InsertBarriers::declareBarriers(KernelOp kernel) {
   for (AccumulatorOp accumulator : kernel.getBody().getOps<AccumulatorOp>()) {
     for (Operation *user : accumulator.getBuffer().getUsers()) {
       auto take = dyn_cast<TakeOp>(user);
-      if (!take || !isNeeded(WaitEdge::Turn, accumulator, take))
+      if (!take)
         continue;
-      auto taker = take->getParentOfType<RoleOp>();
+      RoleOp taker = getRole(take);
       Value &barrier = turnBarriers[{accumulator, taker}];
-      if (barrier)
-        continue;
       for (Operation *other : accumulator.getBuffer().getUsers()) {
-        auto giver = other->getParentOfType<RoleOp>();
-        if (!isa<GiveOp>(other) || giver == taker)
+        RoleOp giver = getRole(other);
+        if (barrier || !isa<GiveOp>(other) || giver == taker ||
+            !needsTurn(accumulator, giver))
           continue;
         bool commits = multiplies(giver);
         barrier = declare(
             accumulator, ("for." + taker.getName()).str(), 1,
             getCount(giver, commits ? Arrival::Commit : Arrival::Threads),
             accumulator.getName() + " belongs to " + taker.getName());
-        break;
       }
     }
   }
@@ -366,14 +391,15 @@ void InsertBarriers::rewriteTurn(RoleOp role, Operation *op) {
   OpBuilder builder(op);
   Operation *accumulator = op->getOperand(0).getDefiningOp();
   if (isa<TakeOp>(op)) {
-    if (Value barrier = turnBarriers.lookup({accumulator, role})) {
+    if (needsTake(accumulator, role)) {
+      Value barrier = turnBarriers.lookup({accumulator, role});
       Value cursor = getCursor(role, accumulator, Counts::Takes);
       emitWait(builder, barrier, cursor, 0);
       AdvanceOp::create(builder, op->getLoc(), cursor);
     }
   } else {
     for (auto &[key, barrier] : turnBarriers) {
-      if (key.first != accumulator || key.second == role)
+      if (!barrier || key.first != accumulator || key.second == role)
         continue;
       bool commits = multiplies(role);
       Value cursor = getCursor(role, accumulator, Counts::Gives);
@@ -386,16 +412,28 @@ void InsertBarriers::rewriteTurn(RoleOp role, Operation *op) {
 }
 
 void InsertBarriers::rewriteRole(RoleOp role) {
-  // Overlap waits first, while their ops and cursors are as analyzed. The
-  // channel's cursor of the writing role is one past the use that it put last.
+  // Waits before other ops first, while these are as analyzed. The role's
+  // cursor of the channel, or of the turns it gave, is one past the latest use.
   for (const WaitEdge &wait : waits) {
-    if (wait.kind != WaitEdge::Overlap || !role->isAncestor(wait.op))
+    if (wait.kind < WaitEdge::Overlap || !role->isAncestor(wait.op))
       continue;
-    auto channel = cast<ChannelOp>(wait.declaration);
     OpBuilder builder(wait.op);
-    ++overlapWaits;
-    emitWait(builder, channelBarriers[channel].free, getCursor(role, channel),
-             channel.getStages());
+    if (wait.kind == WaitEdge::Overlap)
+      ++overlapWaits;
+    else
+      ++drainWaits;
+    auto channel = dyn_cast<ChannelOp>(wait.declaration);
+    if (!channel) {
+      for (auto &[key, barrier] : turnBarriers)
+        if (barrier && key.first == wait.declaration && key.second != role)
+          emitWait(builder, barrier,
+                   getCursor(role, wait.declaration, Counts::Gives), 1);
+      continue;
+    }
+    const Barriers &made = channelBarriers[channel];
+    bool isOwnContent = wait.kind == WaitEdge::Drain && writes(role, channel);
+    emitWait(builder, isOwnContent ? made.full : made.free,
+             getCursor(role, channel), channel.getStages());
   }
   SmallVector<Operation *> ops;
   role->walk([&](Operation *op) {

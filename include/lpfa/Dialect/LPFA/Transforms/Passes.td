@@ -273,6 +273,14 @@ def InsertBarriers : Pass<"lpfa-insert-barriers", "::lpfa::KernelOp"> {
     Fences go where threads hand data to asynchronous engines, and around
     synchronization of tensor memory accesses.
 
+    With `ordering=documented` the tensor core keeps no order but what its manual
+    promises: where a kernel relies on more, its role waits for what it gave to
+    the tensor core before. The statistic `drain-waits` counts these.
+
+    Each wait but those for content has a remark that says what could happen
+    without it: `wait-free`, `wait-turn`, `wait-overlap` and `wait-drain`, of
+    category `lpfa-barriers` (`--remarks-filter-passed`).
+
     An error where accesses to the same memory cannot be kept apart, or where
     the roles wait for each other.
 
@@ -298,7 +306,19 @@ def InsertBarriers : Pass<"lpfa-insert-barriers", "::lpfa::KernelOp"> {
     Statistic<"barriers", "barriers", "barrier rings">,
     Statistic<"insertedWaits", "waits", "waits in all roles">,
     Statistic<"overlapWaits", "overlap-waits",
-              "waits for content that an overlapping tile replaces">
+              "waits for content that an overlapping tile replaces">,
+    Statistic<"drainWaits", "drain-waits",
+              "waits that the order of the tensor core would spare">
+  ];
+  let options = [
+    Option<"ordering", "ordering", "::lpfa::Ordering",
+           "::lpfa::Ordering::Practice",
+           "which orders of the tensor core count",
+           [{::llvm::cl::values(
+             clEnumValN(::lpfa::Ordering::Documented, "documented",
+                        "those that the manual promises"),
+             clEnumValN(::lpfa::Ordering::Practice, "practice",
+                        "those that every known kernel relies on"))}]>
   ];
 }
 
