@@ -1,4 +1,4 @@
-//===- Arrays.cpp - Tensors in .npy files --------------------------------===//
+//===- Arrays.cpp - Tensors in .npy files ---------------------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Benchmark.cpp - Timing launches -----------------------------------===//
+//===- Benchmark.cpp - Timing launches ------------------------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Binding.cpp - Checking a launch -----------------------------------===//
+//===- Binding.cpp - Checking a launch ------------------------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

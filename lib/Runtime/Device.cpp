@@ -1,4 +1,4 @@
-//===- Device.cpp - GPUs and their memory --------------------------------===//
+//===- Device.cpp - GPUs and their memory ---------------------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

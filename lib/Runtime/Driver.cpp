@@ -1,4 +1,4 @@
-//===- Driver.cpp - CUDA driver API --------------------------------------===//
+//===- Driver.cpp - CUDA driver API ---------------------------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Launch.cpp - Launching compiled functions -------------------------===//
+//===- Launch.cpp - Launching compiled functions --------------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Tensors.cpp - Tensors on a device ---------------------------------===//
+//===- Tensors.cpp - Tensors on a device ----------------------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

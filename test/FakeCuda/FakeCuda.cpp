@@ -1,4 +1,4 @@
-//===- FakeCuda.cpp - A CUDA driver without a GPU ------------------------===//
+//===- FakeCuda.cpp - A CUDA driver without a GPU -------------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Options.cpp - Command line of lpfa-launch -------------------------===//
+//===- Options.cpp - Command line of lpfa-launch --------------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

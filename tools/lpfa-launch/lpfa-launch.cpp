@@ -1,4 +1,4 @@
-//===- lpfa-launch.cpp - Launches compiled functions ---------------------===//
+//===- lpfa-launch.cpp - Launches compiled functions ----------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

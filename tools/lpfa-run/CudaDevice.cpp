@@ -1,4 +1,4 @@
-//===- CudaDevice.cpp - Running a compiled function on a GPU -------------===//
+//===- CudaDevice.cpp - Running a compiled function on a GPU --------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

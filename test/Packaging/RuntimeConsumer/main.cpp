@@ -1,4 +1,4 @@
-//===- main.cpp - Launches a function ------------------------------------===//
+//===- main.cpp - Launches a function -------------------------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- BindingTest.cpp - Checking a launch -------------------------------===//
+//===- BindingTest.cpp - Checking a launch --------------------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

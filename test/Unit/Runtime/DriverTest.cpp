@@ -1,4 +1,4 @@
-//===- DriverTest.cpp - CUDA driver API ----------------------------------===//
+//===- DriverTest.cpp - CUDA driver API -----------------------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

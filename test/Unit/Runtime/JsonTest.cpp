@@ -1,4 +1,4 @@
-//===- JsonTest.cpp - Reading JSON ---------------------------------------===//
+//===- JsonTest.cpp - Reading JSON ----------------------------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- PlanPrinterTest.cpp - Plans as text -------------------------------===//
+//===- PlanPrinterTest.cpp - Plans as text --------------------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
