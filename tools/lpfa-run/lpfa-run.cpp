@@ -192,8 +192,8 @@ static llvm::Error setOptions(RunOptions &options) {
     return error;
   simulation.simulator.schedule = schedule;
   simulation.simulator.seed = seed;
-  // A kernel that was made to lean on the manual alone runs on a tensor core that
-  // keeps nothing more.
+  // A kernel that was made to lean on the manual alone runs on a tensor core
+  // that keeps nothing more.
   if (simulation.compiler.pipeline.ordering == Ordering::Documented)
     simulation.simulator.ordering = sim::Ordering::Documented;
   simulation.simulator.progress = true;
