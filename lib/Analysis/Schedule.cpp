@@ -1,4 +1,4 @@
-//===- Schedule.cpp - What happens before what in a kernel ----------------===//
+//===- Schedule.cpp - What a kernel has to wait for -----------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,393 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "lpfa/Analysis/Schedule.h"
-#include "lpfa/Analysis/RoleInterpreter.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <map>
 
 using namespace mlir;
 using namespace lpfa;
-
-//===----------------------------------------------------------------------===//
-// Tracer
-//===----------------------------------------------------------------------===//
-
-namespace lpfa {
-/// Executes the roles one after the other and records events. Which put a get
-/// waits for follows from use numbers alone, so the order of the roles does not
-/// matter.
-class Tracer : RoleInterpreter {
-public:
-  Tracer(KernelOp kernel, ArrayRef<int64_t> steps, Ordering ordering)
-      : RoleInterpreter(kernel, steps), ordering(ordering) {}
-
-  LogicalResult run() {
-    for (RoleOp op : kernel.getBody().getOps<RoleOp>()) {
-      role = op;
-      last = lastTensor = lastCopy = std::nullopt;
-      lastProducts.clear();
-      ownSyncs.clear();
-      async.clear();
-      cursors.clear();
-      putCounts.clear();
-      if (failed(interpret(op)))
-        return failure();
-      if (!held.empty()) {
-        held.begin()->second->emitError("is not followed by its lpfa.put or "
-                                        "lpfa.release in every execution");
-        return failure();
-      }
-    }
-    return connect();
-  }
-
-  Trace trace;
-
-private:
-  /// What a value of buffer type is in the current execution.
-  struct Bound {
-    BufferId buffer = {nullptr, 0};
-    int64_t slot = 0;
-    int64_t content = 0;
-  };
-
-  bool isSynchronization(Operation *op) const override {
-    return isa<AcquireOp, PutOp, GetOp, ReleaseOp, TakeOp, GiveOp>(op);
-  }
-
-  LogicalResult visit(Operation *op) override {
-    return TypeSwitch<Operation *, LogicalResult>(op)
-        .Case<AcquireOp, GetOp>([&](auto op) { return runBegin(op); })
-        .Case<PutOp, ReleaseOp>([&](auto op) { return runEnd(op); })
-        .Case<GiveOp>([&](GiveOp op) {
-          unsigned node = addSync();
-          ownSyncs[op.getAccumulator().getDefiningOp()] = node;
-          turnEvents[op.getAccumulator().getDefiningOp()][role].gives.push_back(
-              node);
-          return success();
-        })
-        .Case<TakeOp>([&](TakeOp op) {
-          unsigned node = addNode();
-          turnEvents[op.getAccumulator().getDefiningOp()][role].takes.push_back(
-              {node, op});
-          return success();
-        })
-        .Case<SliceOp>([&](SliceOp op) {
-          Bound buffer = getBound(op.getBuffer());
-          bound[op.getResult()] = buffer;
-          return success();
-        })
-        .Case<ReadOp>([&](ReadOp op) {
-          addAccess(op.getBuffer(), false, addNode(), op);
-          return success();
-        })
-        .Case<WriteOp>([&](WriteOp op) {
-          addAccess(op.getBuffer(), true, addNode(), op);
-          return success();
-        })
-        .Case<RescaleBufferOp>([&](RescaleBufferOp op) {
-          unsigned node = addNode();
-          addAccess(op.getBuffer(), false, node, op);
-          addAccess(op.getBuffer(), true, node, op);
-          return success();
-        })
-        .Case<LoadAsyncOp>([&](LoadAsyncOp op) {
-          addAccess(op.getBuffer(), true, addAsync(), op);
-          return success();
-        })
-        .Case<StoreAsyncOp>([&](StoreAsyncOp op) {
-          addAccess(op.getBuffer(), false, addAsync(), op);
-          return success();
-        })
-        .Case<CopyScalesOp>([&](CopyScalesOp op) {
-          unsigned node = addTensor(op, Value());
-          addAccess(op.getSource(), false, node, op);
-          if (auto scratch = op.getDestination().getDefiningOp<ScratchOp>())
-            ++scratchContents[scratch];
-          addAccess(op.getDestination(), true, node, op);
-          return success();
-        })
-        .Case<MmaOp>([&](MmaOp op) {
-          unsigned node = addTensor(op, op.getD());
-          for (Value operand :
-               {op.getA(), op.getB(), op.getScalesA(), op.getScalesB()})
-            addAccess(cast<TypedValue<BufferType>>(operand), false, node, op);
-          addAccess(op.getD(), true, node, op);
-          return success();
-        })
-        .Default([&](Operation *op) -> LogicalResult {
-          bool touchesBuffers = llvm::any_of(
-              op->getOperandTypes(), llvm::IsaPred<BufferType, ChannelType>);
-          if (touchesBuffers)
-            return op->emitOpError("is outside the model of the schedule "
-                                   "analysis");
-          return success();
-        });
-  }
-
-  template <typename OpTy> LogicalResult runBegin(OpTy op) {
-    auto channel = op.getChannel().template getDefiningOp<ChannelOp>();
-    int64_t use = cursors[channel];
-    unsigned node = addNode();
-    if (isa<AcquireOp>(op)) {
-      if (!held.insert({channel, op}).second)
-        return op.emitOpError("acquires a channel that its role holds");
-      acquires.push_back({channel, op, use, node});
-    } else {
-      if (held.insert({channel, op}).second)
-        trace.openings.insert(op);
-      gets.push_back({channel, op, use, node});
-    }
-    for (auto [index, result] : llvm::enumerate(op.getBuffers()))
-      bound[result] = Bound{
-          {channel, unsigned(index)}, use % int64_t(channel.getStages()), use};
-    return success();
-  }
-
-  template <typename OpTy> LogicalResult runEnd(OpTy op) {
-    auto channel = op.getChannel().template getDefiningOp<ChannelOp>();
-    if (!held.erase(channel))
-      return op.emitOpError("ends a slot that its role does not hold");
-    int64_t use = cursors[channel]++;
-    unsigned node = addSync();
-    // A role can wait for its own use of a ring where that is the latest of its
-    // barrier.
-    if (channel.getStages() == 1)
-      ownSyncs[channel] = node;
-    if (isa<PutOp>(op)) {
-      puts[channel].push_back(node);
-      putCounts[channel] = use + 1;
-    } else {
-      auto &releases = trace.releases[channel];
-      if (int64_t(releases.size()) <= use)
-        releases.resize(use + 1);
-      releases[use].push_back(node);
-    }
-    return success();
-  }
-
-  Bound getBound(Value value) {
-    if (auto scratch = value.getDefiningOp<ScratchOp>())
-      return {{scratch, 0}, 0, scratchContents[scratch]};
-    if (auto accumulator = value.getDefiningOp<AccumulatorOp>())
-      return {{accumulator, 0}, 0, workTile};
-    return bound.lookup(value);
-  }
-
-  void addAccess(TypedValue<BufferType> value, bool isWrite, unsigned node,
-                 Operation *op) {
-    Bound what = getBound(value);
-    if (!what.buffer.declaration)
-      return;
-    trace.accesses.push_back(
-        {what.buffer, what.slot, what.content, isWrite, node, op});
-    if (isWrite)
-      trace.writes.push_back({what.buffer, op, issued, putCounts});
-  }
-
-  /// An event in the role's program order.
-  unsigned addNode() {
-    unsigned node = trace.graph.addEvent();
-    if (last)
-      trace.graph.addEdge(*last, node);
-    last = issued = node;
-    return node;
-  }
-
-  /// The execution of an asynchronous op, after its issue.
-  unsigned addAsync() {
-    unsigned issue = addNode();
-    unsigned node = trace.graph.addEvent();
-    trace.graph.addEdge(issue, node);
-    async.push_back(node);
-    return node;
-  }
-
-  /// An operation of the tensor core; `d` is what a product writes.
-  unsigned addTensor(Operation *op, Value d) {
-    unsigned issue = addNode();
-    unsigned node = trace.graph.addEvent();
-    trace.graph.addEdge(issue, node);
-    if (ordering == Ordering::Practice) {
-      if (lastTensor)
-        trace.graph.addEdge(*lastTensor, node);
-      lastTensor = node;
-      return node;
-    }
-    // A product comes after the copies and after products with the same D.
-    if (d) {
-      if (lastCopy)
-        trace.graph.addEdge(*lastCopy, node);
-      Bound bound = getBound(d);
-      auto &product = lastProducts[{bound.buffer.declaration,
-                                    {bound.buffer.index, bound.slot}}];
-      if (product)
-        trace.graph.addEdge(*product, node);
-      product = node;
-    } else {
-      lastCopy = addJoin(lastCopy, node);
-    }
-    lastTensor = addJoin(lastTensor, node);
-    for (auto [declaration, sync] : ownSyncs)
-      trace.waitEdges.push_back(
-          {WaitEdge{WaitEdge::Drain, declaration, op}, {sync, issue}});
-    return node;
-  }
-
-  /// An event after both.
-  unsigned addJoin(std::optional<unsigned> earlier, unsigned node) {
-    if (!earlier)
-      return node;
-    unsigned join = trace.graph.addEvent();
-    trace.graph.addEdge(*earlier, join);
-    trace.graph.addEdge(node, join);
-    return join;
-  }
-
-  /// An arrival: after all that the role has issued. It is not in the role's
-  /// program order itself, for the role does not wait for it.
-  unsigned addSync() {
-    unsigned node = trace.graph.addEvent();
-    if (last)
-      trace.graph.addEdge(*last, node);
-    if (lastTensor)
-      trace.graph.addEdge(*lastTensor, node);
-    for (unsigned source : async)
-      trace.graph.addEdge(source, node);
-    return node;
-  }
-
-  /// Edges between roles.
-  LogicalResult connect() {
-    for (auto &[channel, op, use, node] : gets) {
-      auto it = puts.find(channel);
-      if (it == puts.end() || use >= int64_t(it->second.size()))
-        return op->emitOpError("has no lpfa.put of its use ") << use;
-      trace.graph.addEdge(it->second[use], node);
-    }
-    for (auto &[channel, events] : puts) {
-      auto &releases = trace.releases[channel];
-      for (int64_t use = 0; use < int64_t(events.size()); ++use)
-        if (use >= int64_t(releases.size()) || releases[use].empty())
-          return channel->emitOpError("use ") << use << " is never released";
-    }
-    for (auto &[channel, op, use, node] : acquires) {
-      int64_t stages = cast<ChannelOp>(channel).getStages();
-      if (use < stages)
-        continue;
-      for (unsigned release : trace.releases[channel][use - stages])
-        trace.waitEdges.push_back(
-            {WaitEdge{WaitEdge::Free, channel, op}, {release, node}});
-    }
-    for (auto &[accumulator, roles] : turnEvents) {
-      if (roles.size() != 2)
-        return accumulator->emitOpError("must be shared by two roles");
-      for (unsigned i : {0, 1}) {
-        auto &giver = (roles.begin() + i)->second;
-        auto &taker = (roles.begin() + (1 - i))->second;
-        if (giver.gives.size() != taker.takes.size())
-          return accumulator->emitOpError("is given ")
-                 << giver.gives.size() << " times and taken "
-                 << taker.takes.size() << " times";
-        for (auto [give, take] : llvm::zip(giver.gives, taker.takes))
-          trace.waitEdges.push_back(
-              {WaitEdge{WaitEdge::Turn, accumulator, take.second},
-               {give, take.first}});
-      }
-    }
-    return success();
-  }
-
-  Ordering ordering;
-
-  // The current role.
-  RoleOp role;
-  std::optional<unsigned> last, lastTensor, lastCopy;
-  std::map<std::pair<Operation *, std::pair<unsigned, int64_t>>,
-           std::optional<unsigned>>
-      lastProducts;
-  llvm::MapVector<Operation *, unsigned> ownSyncs;
-  unsigned issued = 0;
-  std::vector<unsigned> async;
-  llvm::MapVector<Operation *, int64_t> cursors;
-  llvm::MapVector<Operation *, Operation *> held;
-  llvm::MapVector<Operation *, int64_t> putCounts;
-
-  DenseMap<Value, Bound> bound;
-  DenseMap<Operation *, int64_t> scratchContents;
-
-  struct Begin {
-    Operation *channel;
-    Operation *op;
-    int64_t use;
-    unsigned node;
-  };
-  std::vector<Begin> acquires, gets;
-  llvm::MapVector<Operation *, std::vector<unsigned>> puts;
-  struct Turns {
-    std::vector<unsigned> gives;
-    std::vector<std::pair<unsigned, Operation *>> takes;
-  };
-  llvm::MapVector<Operation *, llvm::MapVector<Operation *, Turns>> turnEvents;
-};
-} // namespace lpfa
-
-FailureOr<Trace> Trace::run(KernelOp kernel, ArrayRef<int64_t> steps,
-                            Ordering ordering) {
-  Tracer tracer(kernel, steps, ordering);
-  if (failed(tracer.run()))
-    return failure();
-  return std::move(tracer.trace);
-}
-
-FailureOr<std::vector<Trace>> lpfa::runTraces(KernelOp kernel,
-                                              Ordering ordering) {
-  std::vector<Trace> traces;
-  for (const std::vector<int64_t> &steps : getRepresentativeSteps(kernel)) {
-    FailureOr<Trace> trace = Trace::run(kernel, steps, ordering);
-    if (failed(trace))
-      return failure();
-    traces.push_back(std::move(*trace));
-  }
-  return traces;
-}
-
-void Trace::addOverlap(BufferId host, BufferId guest) {
-  auto it = releases.find(host.declaration);
-  if (it == releases.end())
-    return;
-  for (const Write &write : writes) {
-    if (!(write.buffer == guest))
-      continue;
-    auto count = write.puts.find(host.declaration);
-    if (count == write.puts.end() || count->second == 0)
-      continue;
-    for (unsigned release : it->second[count->second - 1])
-      waitEdges.push_back(
-          {WaitEdge{WaitEdge::Overlap, host.declaration, write.op},
-           {release, write.node}});
-  }
-}
-
-HappensBefore
-Trace::close(function_ref<bool(const WaitEdge &)> isPresent) const {
-  std::vector<EventGraph::Edge> present;
-  // Edges of one wait stand together: ask once.
-  const WaitEdge *last = nullptr;
-  bool isLastPresent = false;
-  for (const auto &[wait, edge] : waitEdges) {
-    if (!last || !(*last == wait)) {
-      last = &wait;
-      isLastPresent = isPresent(wait);
-    }
-    if (isLastPresent)
-      present.push_back(edge);
-  }
-  return graph.close(present);
-}
-
-//===----------------------------------------------------------------------===//
-// ScheduleAnalysis
-//===----------------------------------------------------------------------===//
 
 void ScheduleAnalysis::addOverlap(BufferId a, BufferId b) {
   overlaps.push_back({a, b});
@@ -401,6 +19,14 @@ void ScheduleAnalysis::addOverlap(BufferId a, BufferId b) {
     trace.addOverlap(a, b);
     trace.addOverlap(b, a);
   }
+}
+
+void ScheduleAnalysis::addOverlaps(KernelOp kernel) {
+  std::vector<BufferId> buffers = getBuffers(kernel);
+  for (auto [i, a] : llvm::enumerate(buffers))
+    for (BufferId b : ArrayRef(buffers).drop_front(i + 1))
+      if (getRange(a).overlaps(getRange(b)))
+        addOverlap(a, b);
 }
 
 namespace {
@@ -646,4 +272,50 @@ std::optional<unsigned> ScheduleAnalysis::countWaits(BufferId a,
       return std::nullopt;
   }
   return added.size();
+}
+
+//===----------------------------------------------------------------------===//
+// Words
+//===----------------------------------------------------------------------===//
+
+static std::string describeAccess(Operation *op, BufferId buffer) {
+  return llvm::formatv("role \"{0}\" ({1} of '{2}')",
+                       op->getParentOfType<RoleOp>().getName(),
+                       op->getName().getStringRef(),
+                       getBufferName(buffer.declaration))
+      .str();
+}
+
+std::string lpfa::describe(const WaitEdge &wait,
+                           const ScheduleConflict &reason) {
+  StringRef event = "others have read";
+  if (wait.kind == WaitEdge::Turn)
+    event = "it owns";
+  else if (wait.kind == WaitEdge::Drain)
+    event = "its own use is over of";
+  return llvm::formatv(
+             "role \"{0}\" waits until {1} '{2}': else {3} could overtake {4}",
+             wait.op->getParentOfType<RoleOp>().getName(), event,
+             getBufferName(wait.declaration),
+             describeAccess(reason.second, reason.secondBuffer),
+             describeAccess(reason.first, reason.firstBuffer))
+      .str();
+}
+
+LogicalResult lpfa::emitConflict(KernelOp kernel,
+                                 const ScheduleConflict &conflict) {
+  if (conflict.rule.empty())
+    return kernel.emitOpError("deadlocks: its roles wait for each other");
+  StringRef how = "which no wait keeps apart from";
+  if (conflict.rule == "R1")
+    how = "which the same product overwrites with";
+  else if (conflict.rule == "R2")
+    how = "of which one is replaced while it is in use by";
+  InFlightDiagnostic diagnostic =
+      conflict.first->emitOpError("accesses '")
+      << getBufferName(conflict.firstBuffer.declaration) << "', " << how << " '"
+      << getBufferName(conflict.secondBuffer.declaration)
+      << "' in the same memory (" << conflict.rule << ")";
+  diagnostic.attachNote(conflict.second->getLoc()) << "the other access";
+  return diagnostic;
 }

@@ -5,6 +5,8 @@
 // RUN:   | FileCheck %s --check-prefix=PRACTICE
 // RUN: lpfa-opt %s --lpfa-to-threads="query-tiles=1" --remarks-filter-analyse='lpfa-schedule' -o /dev/null 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=SAFE
+// RUN: sed -e 's/x128xf8/x64xf8/g' -e 's/x128xbf/x64xbf/g' %s | lpfa-opt --lpfa-to-threads --remarks-filter-analyse='lpfa-schedule' -o /dev/null 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=SAFE
 // RUN: lpfa-opt %s --lpfa-to-threads="ordering=documented" --remarks-filter-analyse='lpfa-schedule' -o /dev/null 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=SAFE
 // RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-form-kernels,canonicalize,cse,lpfa.kernel(lpfa-assign-roles,canonicalize,cse,lpfa-place-tiles,lpfa-insert-barriers,lpfa-verify-schedule{ordering=documented}))' \
@@ -14,7 +16,7 @@
 
 // PRACTICE: remark: [Analysis] schedule-verdict | Category:lpfa-schedule | Function=f_kernel | Remark="safe assuming that the tensor core keeps the order of products after products of other accumulators"
 
-// With one query tile nothing overlaps; and where only the manual counts, waits
+// With one query tile nothing overlaps, nor does at head dimension 64; and where only the manual counts, waits
 // stand for the order that the tensor core would keep.
 // SAFE: Remark=safe{{$}}
 

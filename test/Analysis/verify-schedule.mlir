@@ -488,3 +488,34 @@ lpfa.kernel @balance stage(roles) threads(256) (%n: index) {
     }
   }
 }
+
+// -----
+
+// At the placed stage: two contents in the same bytes that live side by side.
+lpfa.kernel @placed stage(placed) threads(256) shared_bytes(512) (%n: index) {
+  // expected-note@below {{the other access}}
+  %a = lpfa.channel "A" stages(1) at [#lpfa.place<shared, 0, 512>] : !lpfa.channel<128xf32 shared>
+  %b = lpfa.channel "B" stages(1) at [#lpfa.place<shared, 0, 512>] : !lpfa.channel<128xf32 shared>
+  lpfa.role "writer" warps(4 from 0) registers(128) {
+    lpfa.for_work (%w) in (%n) {
+      %x = lpfa.splat 1.0 : !lpfa.tile<128xf32>
+      %sa = lpfa.acquire %a : !lpfa.channel<128xf32 shared>
+      lpfa.write %x -> %sa : !lpfa.tile<128xf32>, !lpfa.buffer<128xf32, shared>
+      lpfa.put %a : !lpfa.channel<128xf32 shared>
+      %sb = lpfa.acquire %b : !lpfa.channel<128xf32 shared>
+      // expected-error@below {{accesses 'B', of which one is replaced while it is in use by 'A' in the same memory (R2)}}
+      lpfa.write %x -> %sb : !lpfa.tile<128xf32>, !lpfa.buffer<128xf32, shared>
+      lpfa.put %b : !lpfa.channel<128xf32 shared>
+    }
+  }
+  lpfa.role "reader" warps(4 from 4) registers(128) {
+    lpfa.for_work (%w) in (%n) {
+      %sb = lpfa.get %b : !lpfa.channel<128xf32 shared>
+      %y = lpfa.read %sb : !lpfa.buffer<128xf32, shared> -> !lpfa.tile<128xf32>
+      %sa = lpfa.get %a : !lpfa.channel<128xf32 shared>
+      %x = lpfa.read %sa : !lpfa.buffer<128xf32, shared> -> !lpfa.tile<128xf32>
+      lpfa.release %a : !lpfa.channel<128xf32 shared>
+      lpfa.release %b : !lpfa.channel<128xf32 shared>
+    }
+  }
+}

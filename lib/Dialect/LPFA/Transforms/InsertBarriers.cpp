@@ -12,7 +12,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/Support/FormatVariadic.h"
 
 namespace lpfa {
 #define GEN_PASS_DEF_INSERTBARRIERS
@@ -157,26 +156,10 @@ static void explain(KernelOp kernel, const WaitEdge &wait,
                     const ScheduleConflict &reason) {
   static constexpr StringRef names[] = {"wait-free", "wait-turn",
                                         "wait-overlap", "wait-drain"};
-  auto getRole = [](Operation *op) { return ::getRole(op).getName(); };
-  auto describe = [&](Operation *op, BufferId buffer) {
-    return llvm::formatv("role \"{0}\" ({1} of '{2}')", getRole(op),
-                         op->getName().getStringRef(),
-                         getBufferName(buffer.declaration))
-        .str();
-  };
   remark::passed(wait.op->getLoc(), remark::RemarkOpts::name(names[wait.kind])
                                         .category("lpfa-barriers")
                                         .function(kernel.getSymName()))
-      << llvm::formatv("role \"{0}\" waits until {1} '{2}': else {3} could "
-                       "overtake {4}",
-                       getRole(wait.op),
-                       wait.kind == WaitEdge::Turn    ? "it owns"
-                       : wait.kind == WaitEdge::Drain ? "its own use is over of"
-                                                      : "others have read",
-                       getBufferName(wait.declaration),
-                       describe(reason.second, reason.secondBuffer),
-                       describe(reason.first, reason.firstBuffer))
-             .str();
+      << describe(wait, reason);
 }
 
 LogicalResult InsertBarriers::findWaits(KernelOp kernel) {
@@ -187,29 +170,11 @@ LogicalResult InsertBarriers::findWaits(KernelOp kernel) {
   if (failed(traces))
     return failure();
   ScheduleAnalysis analysis(*traces);
-  std::vector<BufferId> buffers = getBuffers(kernel);
-  for (auto [i, a] : llvm::enumerate(buffers))
-    for (BufferId b : ArrayRef(buffers).drop_front(i + 1))
-      if (getRange(a).overlaps(getRange(b)))
-        analysis.addOverlap(a, b);
+  analysis.addOverlaps(kernel);
   ScheduleConflict conflict;
   std::optional<std::vector<WaitEdge>> found = analysis.findWaits(&conflict);
-  if (!found) {
-    if (conflict.rule.empty())
-      return kernel.emitOpError("deadlocks: its roles wait for each other");
-    InFlightDiagnostic diagnostic = conflict.first->emitOpError();
-    diagnostic << "accesses '"
-               << getBufferName(conflict.firstBuffer.declaration) << "', "
-               << (conflict.rule == "R1"
-                       ? "which the same product overwrites with"
-                   : conflict.rule == "R2"
-                       ? "of which one is replaced while it is in use by"
-                       : "which no wait keeps apart from")
-               << " '" << getBufferName(conflict.secondBuffer.declaration)
-               << "' in the same memory (" << conflict.rule << ")";
-    diagnostic.attachNote(conflict.second->getLoc()) << "the other access";
-    return diagnostic;
-  }
+  if (!found)
+    return emitConflict(kernel, conflict);
   waits = std::move(*found);
   for (auto [wait, reason] : llvm::zip(waits, analysis.getReasons()))
     explain(kernel, wait, reason);

@@ -25,18 +25,38 @@ struct VerifySchedule : public lpfa::impl::VerifyScheduleBase<VerifySchedule> {
   using VerifyScheduleBase::VerifyScheduleBase;
 
   /// Whether puts and gets balance, and no role waits for itself by way of
-  /// others, whichever waits will be chosen.
+  /// others, whichever waits will be chosen. Of a placed kernel, whether waits
+  /// can keep right what shares memory, and which.
   void verifyRoles() {
+    KernelOp kernel = getOperation();
     auto &traces = getAnalysis<KernelTraces>().traces;
     if (failed(traces))
       return signalPassFailure();
+    if (kernel.getStage() == Stage::Placed) {
+      ScheduleAnalysis analysis(*traces);
+      analysis.addOverlaps(kernel);
+      ScheduleConflict conflict;
+      auto waits = analysis.findWaits(&conflict);
+      if (!waits) {
+        (void)emitConflict(kernel, conflict);
+        return signalPassFailure();
+      }
+      for (auto [wait, reason] : llvm::zip_equal(*waits, analysis.getReasons()))
+        if (wait.kind == WaitEdge::Overlap)
+          remark::analysis(wait.op->getLoc(),
+                           remark::RemarkOpts::name("overlap-needs")
+                               .category("lpfa-schedule")
+                               .function(kernel.getSymName()))
+              << describe(wait, reason);
+      return;
+    }
     auto waitsForEver = [](const Trace &trace) {
       return trace.close([](const WaitEdge &) { return true; }).isCyclic();
     };
     if (llvm::none_of(*traces, waitsForEver))
       return;
-    getOperation().emitOpError("deadlock: roles wait for each other's puts, "
-                               "releases and gives in a circle");
+    kernel.emitOpError("deadlock: roles wait for each other's puts, "
+                       "releases and gives in a circle");
     signalPassFailure();
   }
 

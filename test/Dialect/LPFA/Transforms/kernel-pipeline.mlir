@@ -6,6 +6,8 @@
 // RUN: FileCheck %s --check-prefix=ROLES < %t.roles.mlir
 // RUN: lpfa-opt %t.roles.mlir -pass-pipeline='builtin.module(lpfa.kernel(lpfa-place-tiles))' -o %t.placed.mlir
 // RUN: FileCheck %s --check-prefix=PLACED < %t.placed.mlir
+// RUN: lpfa-opt %t.placed.mlir -pass-pipeline='builtin.module(lpfa.kernel(lpfa-verify-schedule))' -o /dev/null \
+// RUN:   --remarks-filter-analyse=lpfa-schedule 2>&1 | FileCheck %s --check-prefix=NEEDS
 // RUN: lpfa-opt %t.placed.mlir -pass-pipeline='builtin.module(lpfa.kernel(lpfa-insert-barriers))' -o %t.synchronized.mlir
 // RUN: FileCheck %s --check-prefix=BARRIERS < %t.synchronized.mlir
 // RUN: FileCheck %s --check-prefix=MMA < %t.synchronized.mlir
@@ -57,6 +59,11 @@
 // PLACED-DAG: lpfa.scratch "scales.K1" at <tensor, 44, 4>
 // PLACED-DAG: lpfa.scratch "scales.P1" at <tensor, 296, 4>
 // PLACED-DAG: lpfa.scratch "scales.V1" at <tensor, 300, 4>
+
+// What that needs beyond the channels' own order.
+// NEEDS: overlap-needs | Category:lpfa-schedule | Function=f_kernel | Remark="role "mma" waits until others have read 'S0': else role "mma" (lpfa.copy_scales of 'scales.Q1') could overtake role "softmax0" (lpfa.read of 'S0')"
+// NEEDS: overlap-needs | {{.*}}role "mma" waits until others have read 'S1'
+// NEEDS-NOT: overlap-needs
 
 // Barriers: beside one for each content, those that nothing else implies. The
 // scores say when they have been read only because scales lie over them.

@@ -329,8 +329,10 @@ def VerifySchedule : Pass<"lpfa-verify-schedule", "::lpfa::KernelOp"> {
     (`Analysis/RoleInterpreter.h`) and judges what stands in the IR; nothing is
     taken over from the passes that made it.
 
-    At the roles and placed stages: puts and gets balance, and the roles do not
-    wait for each other in a circle. At the synchronized stage, from the
+    At the roles stage: puts and gets balance, and the roles do not wait for each
+    other in a circle. At the placed stage also: waits can keep right what shares
+    memory, and the remarks `overlap-needs` say which are needed for that. At the
+    synchronized stage, from the
     barriers, commits and fences as written (`Analysis/ScheduleVerifier.h`):
 
     - (R1) The columns of D are disjoint from those of A and of the scales in

@@ -1,0 +1,142 @@
+//===- Trace.h - What happens before what in a kernel -----------*- C++ -*-===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel's roles run in parallel and meet at channels and accumulators. This
+// analysis executes the roles of a kernel at the roles or placed stage for
+// given numbers of steps, as a graph of events, and answers which accesses to
+// memory are ordered.
+//
+// An edge from event a to event b says that a happens before b:
+//  - program order inside a role, for what its threads do;
+//  - an asynchronous op starts after its issue. Ops of the tensor core (mma and
+//    scale copies) of a role execute in the order of their issue under the
+//    `practice` ordering, else as `TargetModel::getPipeOrder` says;
+//  - what a role issued before it puts, releases or gives happens before that
+//    (tcgen05.commit, transaction bytes, bulk-group waits);
+//  - put before the get of the same use;
+//  - the optional edges, each of which costs a wait: release before acquire,
+//    give before take, release before a write to memory that overlaps, and
+//    where the tensor core's order does not count, the completion of what a
+//    role gave to it before what it gives next.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LPFA_ANALYSIS_TRACE_H
+#define LPFA_ANALYSIS_TRACE_H
+
+#include "lpfa/Analysis/Buffers.h"
+#include "lpfa/Analysis/EventGraph.h"
+#include "lpfa/Target/TargetModel.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace lpfa {
+
+/// A wait that a kernel may need.
+struct WaitEdge {
+  enum Kind {
+    /// The readers' release of a channel's slot before the next acquire of it.
+    Free,
+    /// A role's give of an accumulator before the other role's take.
+    Turn,
+    /// The readers' release of the channel's latest content before `op`, which
+    /// writes to memory that overlaps it.
+    Overlap,
+    /// What the tensor core was given before the role's own latest put, release
+    /// or give, before `op`, a later operation of the role: the wait stands for
+    /// an order of the tensor core that its manual does not promise.
+    Drain
+  };
+  Kind kind;
+  /// The channel or accumulator.
+  mlir::Operation *declaration;
+  /// The op that waits: an acquire, a take, the overlapping write, or the
+  /// operation of the tensor core.
+  mlir::Operation *op;
+
+  bool operator==(const WaitEdge &other) const {
+    return kind == other.kind && declaration == other.declaration &&
+           op == other.op;
+  }
+};
+
+/// The events of one execution.
+class Trace {
+public:
+  struct Access {
+    BufferId buffer;
+    /// The slot of a ring.
+    int64_t slot;
+    /// Which content: a channel's use, an accumulator's work tile, a scratch
+    /// buffer's write.
+    int64_t content;
+    bool isWrite;
+    unsigned node;
+    mlir::Operation *op;
+  };
+
+  /// Executes the roles of `kernel` with `steps[w]` steps for work tile w.
+  /// Fails with a diagnostic where puts and gets do not balance or the roles
+  /// hold what the analysis does not know.
+  static mlir::FailureOr<Trace>
+  run(KernelOp kernel, llvm::ArrayRef<int64_t> steps, Ordering ordering);
+
+  llvm::ArrayRef<Access> getAccesses() const { return accesses; }
+
+  /// The optional edges of this execution, with their events.
+  llvm::ArrayRef<std::pair<WaitEdge, EventGraph::Edge>> getWaitEdges() const {
+    return waitEdges;
+  }
+
+  /// Whether the get opens a slot, rather than return one that its role holds.
+  bool isOpening(mlir::Operation *get) const { return openings.contains(get); }
+
+  /// Adds the edges that a write by `guest` to memory of `host` may wait for.
+  void addOverlap(BufferId host, BufferId guest);
+
+  /// What happens before what, given which optional edges are there.
+  HappensBefore
+  close(llvm::function_ref<bool(const WaitEdge &)> isPresent) const;
+
+private:
+  friend class Tracer;
+
+  std::vector<Access> accesses;
+  llvm::DenseSet<mlir::Operation *> openings;
+  EventGraph graph;
+  std::vector<std::pair<WaitEdge, EventGraph::Edge>> waitEdges;
+
+  /// For overlaps: where in program order a role's op wrote, the uses it had
+  /// put of each channel so far, and the release events of each use.
+  struct Write {
+    BufferId buffer;
+    mlir::Operation *op;
+    unsigned node;
+    llvm::MapVector<mlir::Operation *, int64_t> puts;
+  };
+  std::vector<Write> writes;
+  llvm::MapVector<mlir::Operation *, std::vector<std::vector<unsigned>>>
+      releases;
+};
+
+/// The executions for `getRepresentativeSteps`.
+mlir::FailureOr<std::vector<Trace>> runTraces(KernelOp kernel,
+                                              Ordering ordering);
+
+/// The same as an analysis, under the `practice` ordering, which passes that
+/// leave the roles as they are preserve. A diagnostic has been emitted where
+/// there are no traces.
+struct KernelTraces {
+  explicit KernelTraces(mlir::Operation *op)
+      : traces(runTraces(mlir::cast<KernelOp>(op), Ordering::Practice)) {}
+  mlir::FailureOr<std::vector<Trace>> traces;
+};
+
+} // namespace lpfa
+
+#endif // LPFA_ANALYSIS_TRACE_H
