@@ -61,6 +61,13 @@ struct ToThreadsOptions : mlir::PassPipelineOptions<ToThreadsOptions> {
                                   "those that the manual promises"),
                        clEnumValN(Ordering::Practice, "practice",
                                   "those that every known kernel relies on"))};
+  Option<int64_t> polynomialColumns{
+      *this, "polynomial-columns", llvm::cl::init(0),
+      llvm::cl::desc("exponentials of each 32 columns that the multiply-add "
+                     "pipe computes as polynomials: an even number up to 30")};
+  Option<int64_t> polynomialDegree{
+      *this, "polynomial-degree", llvm::cl::init(3),
+      llvm::cl::desc("degree of those polynomials: 3 or 4")};
 };
 
 /// Lowers tensor-level functions, and kernels at any earlier stage, to the

@@ -25,6 +25,8 @@ void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
   AssignRolesOptions roles;
   roles.stages = options.stages;
   roles.outputStages = options.outputStages;
+  roles.polynomialColumns = options.polynomialColumns;
+  roles.polynomialDegree = options.polynomialDegree;
   OpPassManager &kernels = pm.nest<KernelOp>();
   kernels.addPass(createAssignRoles(roles));
   kernels.addPass(createCanonicalizerPass());
@@ -38,7 +40,11 @@ void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
 void lpfa::buildToThreadsPipeline(OpPassManager &pm,
                                   const ToThreadsOptions &options) {
   buildToSynchronizedPipeline(pm, options);
-  pm.addPass(createDistributeToThreads());
+  pm.addNestedPass<KernelOp>(createSplitMaskedLoops());
+
+  DistributeToThreadsOptions threads;
+  threads.chip = options.chip;
+  pm.addPass(createDistributeToThreads(threads));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }

@@ -10,9 +10,11 @@ give kernels that are right."""
 
 import subprocess
 
+import numpy as np
 import pytest
 
 import lpfa
+from lpfa.attention import Mask, PScale, mx_attention
 from harness import (BIN_DIR, CAUSAL, ORDERS, Case, assert_same_bits,
                      check_against_expected, module, operands, run, run_orders,
                      tool)
@@ -35,6 +37,46 @@ def test_options(case, options):
     check_against_expected(case, *results[0])
     for result in results[1:]:
         assert_same_bits(result, results[0])
+
+
+# Tiles with and without a mask, on the chip whose loads give maxima.
+@pytest.mark.parametrize("case", [
+    CASE, Case(256, 700, p_scale=PScale("constant"),
+               mask=Mask("sliding_window", "bottom_right", left=300, right=50)),
+    Case(130, 400, dim=64, p_scale=PScale(rounding="ceil")),
+    Case(128, 256, p_scale=PScale("block_max"))], ids=str)
+def test_loads_with_maxima(case):
+    result = run(case, "sim", chip="sm_103a")
+    check_against_expected(case, *result)
+    assert_same_bits(result, run(case, "sim"))
+
+
+# A cubic costs agreement with the reference, a quartic does not.
+@pytest.mark.parametrize("case, degree, gate", [
+    (CASE, 3, 52), (CASE, 4, 60),
+    (Case(256, 512, p_scale=PScale("constant")), 3, 52)], ids=str)
+def test_polynomials(case, degree, gate):
+    result = run(case, "sim", polynomial_columns=8, polynomial_degree=degree)
+    check_against_expected(case, *result, gate=gate)
+    assert not np.array_equal(result[0], run(case, "sim")[0])
+
+
+def test_scores_out_of_range():
+    """Rows whose largest x in log2 units is not below 2^22 are NaN, not wrong;
+    others are right."""
+    case = Case(130, 200)
+    arrays = operands(case)
+    q, scales = arrays[0], arrays[1].copy()
+    scales[0, 0, ::2] = 160
+    scales[0, 0, 1::2] = 100
+    arrays[1] = scales
+    o, lse = run(case, "sim", arrays)
+    assert np.isnan(o[0, 0, ::2]).all() and np.isnan(lse[0, 0, ::2]).all()
+    expected_o, expected_lse = mx_attention(
+        *(x[:, :, 1::2] for x in arrays[:2]), *arrays[2:], format=case.formats,
+        p_scale=case.p_scale, **case.options)
+    np.testing.assert_allclose(o[:, :, 1::2], expected_o, atol=1e-3)
+    np.testing.assert_allclose(lse[:, :, 1::2], expected_lse, rtol=1e-4)
 
 
 def lower_to_roles(case, path):

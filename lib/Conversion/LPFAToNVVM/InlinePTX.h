@@ -19,6 +19,13 @@ namespace lpfa {
 mlir::Value buildTensorMemoryLoad(mlir::OpBuilder &builder, mlir::Location loc,
                                   mlir::VectorType type, mlir::Value address);
 
+/// The same with `tcgen05.ld.red.32x32b.x32.max`: also the maximum of each 32
+/// columns, which MLIR has no op for.
+std::pair<mlir::Value, mlir::Value>
+buildTensorMemoryLoadMax(mlir::OpBuilder &builder, mlir::Location loc,
+                         mlir::VectorType type, mlir::VectorType maximaType,
+                         mlir::Value address);
+
 /// Stores a vector of N 32-bit elements to tensor memory at `address` with
 /// `tcgen05.st.32x32b.xN`. LLVM would join the operands of NVVM's op in pairs,
 /// with 64-bit shifts where they are packed codes.

@@ -254,6 +254,14 @@ LogicalResult lower(Tcgen05LdOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+LogicalResult lower(Tcgen05LdMaxOp op, PatternRewriter &rewriter) {
+  auto [values, maxima] = buildTensorMemoryLoadMax(
+      rewriter, op.getLoc(), cast<VectorType>(op.getResult().getType()),
+      cast<VectorType>(op.getMaxima().getType()), op.getAddress());
+  rewriter.replaceOp(op, {values, maxima});
+  return success();
+}
+
 LogicalResult lower(Tcgen05StOp op, PatternRewriter &rewriter) {
   buildTensorMemoryStore(rewriter, op.getLoc(), op.getValue(), op.getAddress());
   rewriter.eraseOp(op);
@@ -590,8 +598,9 @@ struct ConvertLPFAToNVVM : impl::ConvertLPFAToNVVMBase<ConvertLPFAToNVVM> {
     addPatterns<SharedDescriptorOp, AdvanceDescriptorOp,
                 InstructionDescriptorOp>(patterns);
     addPatterns<Tcgen05AllocOp, Tcgen05DeallocOp, Tcgen05RelinquishOp,
-                Tcgen05LdOp, Tcgen05StOp, Tcgen05WaitStOp, Tcgen05CpOp,
-                Tcgen05MMAOp, Tcgen05CommitOp, Tcgen05FenceOp>(patterns);
+                Tcgen05LdOp, Tcgen05LdMaxOp, Tcgen05StOp, Tcgen05WaitStOp,
+                Tcgen05CpOp, Tcgen05MMAOp, Tcgen05CommitOp, Tcgen05FenceOp>(
+        patterns);
     addPatterns<ConvertPackedOp, Exp2Op, Log2Op, FmaOp, AddOp, math::CeilOp,
                 math::FloorOp>(patterns);
     // Divisions that round up or down. Not all that arith-expand does: it would

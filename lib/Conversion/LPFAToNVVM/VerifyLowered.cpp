@@ -28,13 +28,20 @@ std::optional<TargetModel> getTargetModel(gpu::GPUModuleOp gpuModule) {
   return std::nullopt;
 }
 
-/// Whether `op` came with tensor memory.
-bool needsTensorMemory(Operation *op) {
-  if (auto assembly = dyn_cast<LLVM::InlineAsmOp>(op))
-    return assembly.getAsmString().contains("tcgen05");
+/// Whether the chip has the instruction of `op`, if that came with tensor
+/// memory or later.
+bool hasInstruction(const TargetModel &model, Operation *op) {
+  if (auto assembly = dyn_cast<LLVM::InlineAsmOp>(op)) {
+    if (assembly.getAsmString().contains("tcgen05.ld.red"))
+      return model.hasTensorMemoryReduction();
+    return model.hasTensorMemory() ||
+           !assembly.getAsmString().contains("tcgen05");
+  }
+  if (model.hasTensorMemory())
+    return true;
   if (auto convert = dyn_cast<NVVM::ConvertF32x2ToF8x2Op>(op))
-    return isa<Float8E8M0FNUType>(convert.getDstTy());
-  return op->getName().getStringRef().starts_with("nvvm.tcgen05");
+    return !isa<Float8E8M0FNUType>(convert.getDstTy());
+  return !op->getName().getStringRef().starts_with("nvvm.tcgen05");
 }
 
 struct VerifyLowered : impl::VerifyLoweredBase<VerifyLowered> {
@@ -49,7 +56,7 @@ struct VerifyLowered : impl::VerifyLoweredBase<VerifyLowered> {
                 << "' has no instruction: only llvm and nvvm ops may be left";
             return signalPassFailure();
           }
-          if (model && !model->hasTensorMemory() && needsTensorMemory(op)) {
+          if (model && !hasInstruction(*model, op)) {
             op->emitError("'") << op->getName() << "' has no instruction on "
                                << model->getChip();
             signalPassFailure();

@@ -109,6 +109,11 @@ gpu.func @arithmetic(%v: vector<4xf32>, %x: f32, %tmem: i32) {
   // CHECK-COUNT-4: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"
   %e = lpfa.exp2 %v : vector<4xf32>
   lpfa.tcgen05.st %e to %tmem : vector<4xf32>
+  // Two loads with a maximum each, and one wait.
+  // CHECK: llvm.inline_asm has_side_effects "{{.*}}tcgen05.ld.red.sync.aligned.32x32b.x32.max.NaN.f32 {$0, {{.*}}, $31}, $64, [column];{{.*}}tcgen05.ld.red.sync.aligned.32x32b.x32.max.NaN.f32 {$32, {{.*}}, $63}, $65, [column];{{.*}}tcgen05.wait::ld.sync.aligned;
+  %row, %maxima = lpfa.tcgen05.ld_max %tmem : vector<64xf32>, vector<2xf32>
+  lpfa.tcgen05.st %row to %tmem : vector<64xf32>
+  lpfa.tcgen05.st %maxima to %tmem : vector<2xf32>
   // CHECK: llvm.call_intrinsic "llvm.nvvm.lg2.approx.ftz.f"
   %l = lpfa.log2 %x : f32
   // CHECK: llvm.call_intrinsic "llvm.nvvm.fma.rp.f"

@@ -343,6 +343,24 @@ lpfa.kernel @softmax_c2 stage(tile) () {
 
 // -----
 
+lpfa.kernel @softmax_c3_columns stage(tile) () {
+  %x = lpfa.splat 0.0 : !lpfa.tile<128x128xf32>
+  %r = lpfa.splat 0.0 : !lpfa.tile<128xf32>
+  // expected-error @below {{computes 5 of 32 columns as polynomials, which must be an even number from 2 to 30 (C3)}}
+  %p, %sp, %m, %l, %g, %f = lpfa.softmax_step %x, %r, %r, %r scale(1.0) <row_max> polynomial(5, 3) : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x128xf8E4M3FN>
+}
+
+// -----
+
+lpfa.kernel @softmax_c3_degree stage(tile) () {
+  %x = lpfa.splat 0.0 : !lpfa.tile<128x128xf32>
+  %r = lpfa.splat 0.0 : !lpfa.tile<128xf32>
+  // expected-error @below {{has polynomials of degree 5, which must be 3 or 4 (C3)}}
+  %p, %sp, %m, %l, %g, %f = lpfa.softmax_step %x, %r, %r, %r scale(1.0) <row_max> polynomial(4, 5) : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x128xf8E4M3FN>
+}
+
+// -----
+
 lpfa.kernel @normalize_c1 stage(tile) () {
   %x = lpfa.splat 0.0 : !lpfa.tile<128x128xf32>
   %r = lpfa.splat 0.0 : !lpfa.tile<128xf32>

@@ -160,6 +160,14 @@ func.func @ld(%tmem: i32) {
 
 // -----
 
+func.func @ld_max(%tmem: i32) {
+  // expected-error @+1 {{C1: 64 columns have 2 maxima, not 3}}
+  %0, %1 = lpfa.tcgen05.ld_max %tmem : vector<64xf32>, vector<3xf32>
+  return
+}
+
+// -----
+
 func.func @convert(%v: vector<6xf32>) {
   // expected-error @+1 {{C1: 6 elements do not make 1 words of four}}
   %0 = lpfa.convert_packed %v to f8E4M3FN nearest : vector<6xf32> -> vector<1xi32>

@@ -83,6 +83,8 @@ gpu.func @tensor_core(%tile: !llvm.ptr<3>, %bar: !llvm.ptr<3>, %tmem: i32,
   lpfa.tcgen05.fence after
   // CHECK: %[[V:.*]] = lpfa.tcgen05.ld %[[TMEM]] : vector<32xf32>
   %v = lpfa.tcgen05.ld %tmem : vector<32xf32>
+  // CHECK: %{{.*}}, %{{.*}} = lpfa.tcgen05.ld_max %[[TMEM]] : vector<96xf32>, vector<3xf32>
+  %w, %maxima = lpfa.tcgen05.ld_max %tmem : vector<96xf32>, vector<3xf32>
   // CHECK: lpfa.tcgen05.st %[[V]] to %[[TMEM]] : vector<32xf32>
   lpfa.tcgen05.st %v to %tmem : vector<32xf32>
   // CHECK: lpfa.tcgen05.wait_st

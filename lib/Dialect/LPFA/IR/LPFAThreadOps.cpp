@@ -123,6 +123,15 @@ LogicalResult Tcgen05DeallocOp::verify() {
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
+LogicalResult Tcgen05LdMaxOp::verify() {
+  int64_t columns = getResult().getType().getNumElements();
+  int64_t maxima = getMaxima().getType().getNumElements();
+  if (columns != 32 * maxima)
+    return emitOpError("C1: ") << columns << " columns have " << columns / 32
+                               << " maxima, not " << maxima;
+  return success();
+}
+
 LogicalResult ConvertPackedOp::verify() {
   int64_t length = getSource().getType().getNumElements();
   int64_t words = getResult().getType().getNumElements();

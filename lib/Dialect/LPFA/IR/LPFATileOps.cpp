@@ -93,6 +93,15 @@ LogicalResult SoftmaxStepOp::verify() {
       getScales().getType() != TileType::getAtom(getContext()))
     return emitOpError("probabilities must have the scores' shape and the "
                        "element type of p_scale, their scales one atom (C2)");
+  if (std::optional<uint64_t> columns = getPolynomialColumns()) {
+    if (*columns < 2 || *columns > 30 || *columns % 2)
+      return emitOpError("computes ")
+             << *columns << " of 32 columns as polynomials, which must be an "
+             << "even number from 2 to 30 (C3)";
+    if (getPolynomialDegree() != 3 && getPolynomialDegree() != 4)
+      return emitOpError("has polynomials of degree ")
+             << *getPolynomialDegree() << ", which must be 3 or 4 (C3)";
+  }
   return success();
 }
 

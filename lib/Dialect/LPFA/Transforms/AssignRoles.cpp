@@ -57,11 +57,10 @@ struct ChainBuffers {
 
 class RoleAssignment {
 public:
-  RoleAssignment(KernelOp kernel, Program program, int64_t stages,
-                 int64_t outputStages)
-      : kernel(kernel), program(std::move(program)), stages(stages),
-        outputStages(outputStages), builder(kernel.getContext()),
-        loc(kernel.getLoc()) {}
+  RoleAssignment(KernelOp kernel, Program program,
+                 const AssignRolesOptions &options)
+      : kernel(kernel), program(std::move(program)), options(options),
+        builder(kernel.getContext()), loc(kernel.getLoc()) {}
 
   void run();
 
@@ -100,7 +99,7 @@ private:
 
   KernelOp kernel;
   Program program;
-  int64_t stages, outputStages;
+  AssignRolesOptions options;
   OpBuilder builder;
   Location loc;
   int64_t nextWarp = 0;
@@ -257,14 +256,14 @@ void RoleAssignment::declare() {
     buffers.push_back(made);
   }
   k = createChannel(
-      "K", stages,
+      "K", options.stages,
       {getShared(program.k.getTile()), getShared(program.kScales.getTile())});
   v = createChannel(
-      "V", stages,
+      "V", options.stages,
       {getShared(program.v.getTile()), getShared(program.vScales.getTile())});
   TileType whole = program.chains.front().normalize.getResult().getType();
   output = createChannel(
-      "output", outputStages,
+      "output", options.outputStages,
       BufferType::get(kernel.getContext(),
                       {whole.getShape()[0], getOutputColumns()},
                       whole.getElementType(), MemorySpace::Shared));
@@ -353,6 +352,10 @@ void RoleAssignment::buildSoftmax(unsigned i) {
     mapping.map(chain.scores.getResult(), scores);
     builder.clone(*chain.mask, mapping);
     auto softmax = cast<SoftmaxStepOp>(builder.clone(*chain.softmax, mapping));
+    if (options.polynomialColumns > 0) {
+      softmax.setPolynomialColumns(options.polynomialColumns);
+      softmax.setPolynomialDegree(options.polynomialDegree);
+    }
     auto factor = open<AcquireOp>(between.factor);
     WriteOp::create(builder, loc, softmax.getFactor(), factor.getBuffers()[0]);
     PutOp::create(builder, loc, between.factor.getChannel());
@@ -625,7 +628,12 @@ struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
     FailureOr<Program> program = matchProgram(kernel);
     if (failed(program))
       return signalPassFailure();
-    RoleAssignment(kernel, std::move(*program), stages, outputStages).run();
+    AssignRolesOptions options;
+    options.stages = stages;
+    options.outputStages = outputStages;
+    options.polynomialColumns = polynomialColumns;
+    options.polynomialDegree = polynomialDegree;
+    RoleAssignment(kernel, std::move(*program), options).run();
   }
 };
 } // namespace

@@ -373,7 +373,9 @@ KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors) {
                                 TypeRange{probabilitiesType, atom, rowType,
                                           rowType, rowType, rowType},
                                 masked, state[1], state[2], state[3],
-                                op.getScaleAttr(), op.getPScale());
+                                op.getScaleAttr(), op.getPScale(),
+                                /*polynomialColumns=*/IntegerAttr(),
+                                /*polynomialDegree=*/IntegerAttr());
       Value rescaled = RescaleOp::create(builder, loc, outputType, state[0],
                                          step.getFactor());
       next.push_back(

@@ -152,6 +152,9 @@ def LPFA_PScaleAttr : LPFA_Attr<"PScale", "p_scale"> {
     of a block's codes in `row_max`; in `constant` it takes headroom from the
     codes. Where it is not given it is 0 for `constant` and 32 otherwise.
 
+    Kernels keep M in the low bits of an f32: a row whose largest `x` does not
+    lie between -2^22 and 2^22 gives NaN.
+
     Constraints:
 
     - (C1) The element type is an MX element type.

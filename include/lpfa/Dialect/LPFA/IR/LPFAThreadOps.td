@@ -581,6 +581,33 @@ def LPFA_Tcgen05LdOp : LPFA_ThreadOp<"tcgen05.ld"> {
   let assemblyFormat = "$address attr-dict `:` type($result)";
 }
 
+def LPFA_Tcgen05LdMaxOp : LPFA_ThreadOp<"tcgen05.ld_max"> {
+  let summary = "Loads from tensor memory with the maximum of each 32 columns";
+  let description = [{
+    `tcgen05.ld.red.sync.aligned.32x32b.x32.max.NaN.f32` for each 32 columns and
+    `tcgen05.wait::ld.sync.aligned` (PTX 9.7.16.8) by a whole warp, as
+    `lpfa.tcgen05.ld` otherwise. A maximum is NaN where one of its columns is.
+    Not on sm_100a, which has no such load.
+
+    Constraints:
+
+    - (C1) There is one maximum for each 32 columns.
+
+    Example:
+    ```mlir
+    %s, %maxima = lpfa.tcgen05.ld_max %address
+      : vector<128xf32>, vector<4xf32>
+    ```
+  }];
+  let arguments = (ins LPFA_TensorMemoryAddress:$address);
+  let results = (outs LPFA_VectorOf<[F32], [32, 64, 96, 128]>:$result,
+                      LPFA_VectorOf<[F32], [1, 2, 3, 4]>:$maxima);
+  let assemblyFormat = [{
+    $address attr-dict `:` type($result) `,` type($maxima)
+  }];
+  let hasVerifier = 1;
+}
+
 def LPFA_Tcgen05StOp : LPFA_ThreadOp<"tcgen05.st"> {
   let summary = "Stores to tensor memory";
   let description = [{

@@ -178,14 +178,23 @@ def LPFA_SoftmaxStepOp : LPFA_Op<"softmax_step", [Pure]> {
     `scores` and the state before: the quantized probabilities and their
     scales by `p_scale` (`#lpfa.p_scale`), the state after, and `factor`, the
     power of two by which what was accumulated so far must be multiplied (1
-    where M stays or the row had seen no key). M rises only where the tile's
-    maximum exceeds it by more than the lag.
+    where M stays; of no matter where the row had seen no key, as nothing was
+    accumulated). M rises only where the tile's maximum exceeds it by more than
+    the lag.
+
+    `polynomial(k, d)` computes the exponentials of the last k columns of each
+    32 as a polynomial of degree d, with the multiply-add pipe, and leaves the
+    others to the special function unit: x = n + f with n the nearest integer,
+    2^n * p(f). The largest relative error of p is 7.5e-5 for degree 3 and
+    2.7e-6 for degree 4.
 
     Constraints:
 
     - (C1) Scores are f32, m x n with n a multiple of 32 and at most 128.
     - (C2) The state's tiles and `factor` are `m x f32`; probabilities have the
       scores' shape and `p_scale`'s element type; their scales are one atom.
+    - (C3) The columns of `polynomial` are an even number from 2 to 30, its
+      degree is 3 or 4.
 
     Example:
 
@@ -196,12 +205,15 @@ def LPFA_SoftmaxStepOp : LPFA_Op<"softmax_step", [Pure]> {
   }];
   let arguments = (ins LPFA_TileType:$scores, LPFA_TileType:$maximum,
                        LPFA_TileType:$sum, LPFA_TileType:$largest,
-                       F32Attr:$scale, LPFA_PScaleAttr:$p_scale);
+                       F32Attr:$scale, LPFA_PScaleAttr:$p_scale,
+                       OptionalAttr<I64Attr>:$polynomialColumns,
+                       OptionalAttr<I64Attr>:$polynomialDegree);
   let results = (outs LPFA_TileType:$probabilities, LPFA_TileType:$scales,
                       LPFA_TileType:$newMaximum, LPFA_TileType:$newSum,
                       LPFA_TileType:$newLargest, LPFA_TileType:$factor);
   let assemblyFormat = [{
     $scores `,` $maximum `,` $sum `,` $largest `scale` `(` $scale `)` $p_scale
+    (`polynomial` `(` $polynomialColumns^ `,` $polynomialDegree `)`)?
     attr-dict `:` type($scores) `->` type($probabilities) custom<SoftmaxTypes>(
       ref(type($scores)), type($maximum), type($sum), type($largest),
       type($scales), type($newMaximum), type($newSum), type($newLargest),

@@ -116,6 +116,11 @@ def DistributeToThreads
     }
     ```
   }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"sm_100a\"",
+           "sm_90a, sm_100a or sm_103a; a chip whose loads from tensor memory "
+           "give maxima spares the softmax roles theirs">
+  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect",
     "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
@@ -209,7 +214,12 @@ def AssignRoles : Pass<"lpfa-assign-roles", "::lpfa::KernelOp"> {
     Option<"stages", "stages", "int64_t", "3",
            "slots in the rings of keys and values">,
     Option<"outputStages", "output-stages", "int64_t", "2",
-           "slots in the ring of output pieces">
+           "slots in the ring of output pieces">,
+    Option<"polynomialColumns", "polynomial-columns", "int64_t", "0",
+           "exponentials of each 32 columns that the multiply-add pipe computes "
+           "as polynomials: an even number up to 30">,
+    Option<"polynomialDegree", "polynomial-degree", "int64_t", "3",
+           "degree of those polynomials: 3 or 4">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect"];
@@ -424,6 +434,52 @@ def PrintSchedule : Pass<"lpfa-print-schedule", "::lpfa::KernelOp"> {
     ```
   }];
   let options = [Option<"json", "json", "bool", "false", "print JSON">];
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels: the steps of a role
+//===----------------------------------------------------------------------===//
+
+def SplitMaskedLoops : Pass<"lpfa-split-masked-loops", "::lpfa::KernelOp"> {
+  let summary = "masks only the key tiles that need it";
+  let description = [{
+    A loop over key tiles of a role of a kernel at the synchronized stage that
+    applies a mask becomes up to three, one after the other: tiles of which some
+    row does not see the first keys, tiles that all rows see whole, and tiles of
+    which some row does not see the last keys. In the second nothing is masked.
+    The first is there where the mask has a left bound. Cursors and the state of
+    the rows continue from one to the next, so each role does the same in the
+    same order.
+
+    A branch around the mask would not do: a row of scores is then in registers
+    of its own on either side, and all of them are copied where the sides meet.
+
+    Before:
+
+    ```mlir
+    scf.for %n = %first to %last step %c1 {
+      ...
+      %x = lpfa.apply_mask %s at(%row, %key) of(%rows, %keys) <none> : ...
+      use(%x)
+    }
+    ```
+
+    After:
+
+    ```mlir
+    scf.for %n = %first to %whole step %c1 {
+      ...
+      use(%s)
+    }
+    scf.for %n = %whole to %last step %c1 {
+      ...
+      %x = lpfa.apply_mask %s at(%row, %key) of(%rows, %keys) <none> : ...
+      use(%x)
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
 }
 
 #endif // LPFA_DIALECT_LPFA_TRANSFORMS_PASSES_TD

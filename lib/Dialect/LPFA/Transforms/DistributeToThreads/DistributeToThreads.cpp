@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace lpfa {
 #define GEN_PASS_DEF_DISTRIBUTETOTHREADS
@@ -26,15 +27,25 @@ using namespace lpfa;
 namespace {
 struct DistributeToThreads
     : lpfa::impl::DistributeToThreadsBase<DistributeToThreads> {
+  using DistributeToThreadsBase::DistributeToThreadsBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    std::optional<TargetModel> target = TargetModel::get(chip);
+    if (!target) {
+      module.emitError("unknown chip '")
+          << chip << "', expected one of "
+          << llvm::join(TargetModel::getChips(), ", ");
+      return signalPassFailure();
+    }
     SymbolTable symbols(module);
     for (auto kernel : llvm::make_early_inc_range(module.getOps<KernelOp>()))
-      if (failed(distribute(kernel, symbols)))
+      if (failed(distribute(kernel, *target, symbols)))
         return signalPassFailure();
   }
 
-  LogicalResult distribute(KernelOp kernel, SymbolTable &symbols) {
+  LogicalResult distribute(KernelOp kernel, const TargetModel &target,
+                           SymbolTable &symbols) {
     Stage stage = kernel.getStage();
     if (stage != Stage::Synchronized && stage != Stage::Tile)
       return kernel.emitOpError("must be at the synchronized stage, but is at "
@@ -46,7 +57,7 @@ struct DistributeToThreads
         builder, kernel.getLoc(), (kernel.getSymName() + "_module").str());
     symbols.insert(gpuModule, Block::iterator(kernel));
     builder.setInsertionPointToStart(gpuModule.getBody());
-    if (failed(KernelDistribution(kernel, builder).run()))
+    if (failed(KernelDistribution(kernel, target, builder).run()))
       return failure();
 
     auto callee =

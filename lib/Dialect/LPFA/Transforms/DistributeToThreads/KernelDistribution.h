@@ -71,7 +71,6 @@ public:
       return mlir::arith::MulFOp::create(*this, x, y);
     return mlir::arith::MulIOp::create(*this, x, y);
   }
-  /// The larger; of floats that one which is not NaN.
   /// The larger of two; NaN where a float is NaN.
   mlir::Value max(mlir::Value x, mlir::Value y) {
     if (isFloat(x))
@@ -197,8 +196,9 @@ struct BarrierRing {
 class KernelDistribution {
 public:
   /// The builder stands where the function goes.
-  KernelDistribution(KernelOp kernel, const mlir::OpBuilder &builder)
-      : kernel(kernel), b(kernel.getLoc(), builder) {}
+  KernelDistribution(KernelOp kernel, const TargetModel &target,
+                     const mlir::OpBuilder &builder)
+      : kernel(kernel), target(target), b(kernel.getLoc(), builder) {}
 
   mlir::LogicalResult run();
 
@@ -285,6 +285,8 @@ private:
   mlir::LogicalResult lower(SplatOp op);
   mlir::LogicalResult lower(NormalizeOp op);
   mlir::Value readTensorMemory(mlir::Value address, mlir::VectorType type);
+  /// A row of scores, and in `rowMaxima` the maxima of its blocks.
+  mlir::Value readWithMaxima(mlir::Value address, mlir::VectorType type);
   void writeTensorMemory(mlir::Value value, mlir::Value address);
   mlir::LogicalResult writeSharedTile(WriteOp op);
   mlir::Value getAtomOffset();
@@ -298,6 +300,7 @@ private:
   mlir::LogicalResult lower(SoftmaxFinishOp op);
 
   KernelOp kernel;
+  TargetModel target;
   ThreadBuilder b;
   mlir::gpu::GPUFuncOp func;
 
@@ -317,6 +320,9 @@ private:
   mlir::IRMapping values;
   llvm::DenseMap<mlir::Value, CursorVariables> cursors;
   llvm::DenseMap<mlir::Value, BarrierRing> barriers;
+
+  /// The maxima of the blocks of a row that was read with them.
+  llvm::DenseMap<mlir::Value, mlir::SmallVector<mlir::Value>> rowMaxima;
 };
 
 } // namespace lpfa

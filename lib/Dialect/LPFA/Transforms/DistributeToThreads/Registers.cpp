@@ -53,6 +53,17 @@ Value KernelDistribution::readTensorMemory(Value address, VectorType type) {
   return result;
 }
 
+Value KernelDistribution::readWithMaxima(Value address, VectorType type) {
+  auto maximaType =
+      VectorType::get(type.getNumElements() / kBlockSize, b.getF32Type());
+  auto load =
+      Tcgen05LdMaxOp::create(b, type, maximaType, b.add(address, laneBase));
+  SmallVector<Value> &maxima = rowMaxima[load.getResult()];
+  for (int64_t i = 0; i < maximaType.getNumElements(); ++i)
+    maxima.push_back(vector::ExtractOp::create(b, load.getMaxima(), i));
+  return load.getResult();
+}
+
 void KernelDistribution::writeTensorMemory(Value value, Value address) {
   Value lanes = b.add(address, laneBase);
   int64_t columns = cast<VectorType>(value.getType()).getNumElements();
@@ -74,7 +85,13 @@ LogicalResult KernelDistribution::lower(ReadOp op) {
   bool isTensor = op.getBuffer().getType().getSpace() == MemorySpace::Tensor;
   auto vectorType = dyn_cast<VectorType>(*type);
   Value result;
-  if (isTensor && vectorType && vectorType.getElementTypeBitWidth() == 32)
+  // Scores that go to the softmax as they are need the maxima of their blocks.
+  bool hasMaxima = isTensor && vectorType && op.getTile().hasOneUse() &&
+                   isa<SoftmaxStepOp>(*op.getTile().user_begin()) &&
+                   target.hasTensorMemoryReduction();
+  if (hasMaxima)
+    result = readWithMaxima(buffer, vectorType);
+  else if (isTensor && vectorType && vectorType.getElementTypeBitWidth() == 32)
     result = readTensorMemory(buffer, vectorType);
   else if (!isTensor && type->isF32())
     result = LLVM::LoadOp::create(b, *type,

@@ -6,8 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A thread has a row. The numbers are those that `#lpfa.p_scale` defines; the
-// maximum M is kept as an integer in an f32, -inf while no key has been seen.
+// A thread has a row. The numbers are those that `#lpfa.p_scale` defines. The
+// softmax role's issue slots are what a kernel has least of, so integers are
+// kept where one instruction serves several ends: M and the exponents of scales
+// are f32 with 1.5 * 2^23 added, so that their bits count and one rounding
+// multiply-add makes them. M is -inf before the first step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,34 +31,21 @@ LogicalResult KernelDistribution::lower(ApplyMaskOp op) {
   Value scores = values.lookup(op.getScores());
   auto type = cast<VectorType>(scores.getType());
   int64_t columns = type.getNumElements();
-  int64_t rows = op.getScores().getType().getShape()[0];
   MaskAttr mask = op.getMask();
   Value row = values.lookup(op.getRow()), key = values.lookup(op.getKey());
   Value keys = values.lookup(op.getKeys());
 
   // What the row at the tile's top sees, as columns of the tile: from `first`,
   // before `end`. Both move by one with each row; the end of keys does not.
-  Value end = b.sub(keys, key);
+  Value rowEnd = b.toI32(b.sub(keys, key));
   Value diagonal = b.sub(row, key);
   if (mask.getAlignment() == MaskAlignment::BottomRight)
     diagonal = b.add(diagonal, b.sub(keys, values.lookup(op.getRows())));
-  Value maskEnd, maskFirst;
-  auto isLess = [&](Value x, Value y) {
-    return b.compare(arith::CmpIPredicate::slt, x, y);
-  };
-  Value isPartial = isLess(end, b.index(columns));
   if (mask.hasRightBound()) {
-    maskEnd = b.add(diagonal, b.index(mask.getRight() + 1));
-    isPartial = b.bitOr(isPartial, isLess(maskEnd, b.index(columns)));
-  }
-  if (mask.hasLeftBound()) {
-    maskFirst = b.sub(diagonal, b.index(mask.getLeft()));
-    isPartial = b.bitOr(isPartial, isLess(b.index(1 - rows), maskFirst));
+    Value end = b.add(diagonal, b.index(mask.getRight() + 1));
+    rowEnd = b.min(rowEnd, b.add(b.toI32(end), thread));
   }
 
-  auto branch = scf::IfOp::create(b, type, isPartial, true, true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
   auto numbers = llvm::to_vector(llvm::seq<int32_t>(0, columns));
   auto numbersType = VectorType::get(columns, b.getI32Type());
   Value column = arith::ConstantOp::create(
@@ -63,20 +53,17 @@ LogicalResult KernelDistribution::lower(ApplyMaskOp op) {
   auto spread = [&](Value x) -> Value {
     return vector::BroadcastOp::create(b, numbersType, x);
   };
-  Value rowEnd = b.toI32(end);
-  if (maskEnd)
-    rowEnd = b.min(rowEnd, b.add(b.toI32(maskEnd), thread));
-  Value isVisible = isLess(column, spread(rowEnd));
-  if (maskFirst)
-    isVisible = b.bitAnd(isVisible,
-                         b.compare(arith::CmpIPredicate::sge, column,
-                                   spread(b.add(b.toI32(maskFirst), thread))));
+  Value isVisible =
+      b.compare(arith::CmpIPredicate::slt, column, spread(rowEnd));
+  if (mask.hasLeftBound()) {
+    Value first = b.sub(diagonal, b.index(mask.getLeft()));
+    isVisible =
+        b.bitAnd(isVisible, b.compare(arith::CmpIPredicate::sge, column,
+                                      spread(b.add(b.toI32(first), thread))));
+  }
   Value hidden =
       arith::ConstantOp::create(b, DenseElementsAttr::get(type, -INFINITY));
-  scf::YieldOp::create(b, b.select(isVisible, scores, hidden));
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, scores);
-  values.map(op.getResult(), branch.getResult(0));
+  values.map(op.getResult(), b.select(isVisible, scores, hidden));
   return success();
 }
 
@@ -85,6 +72,13 @@ LogicalResult KernelDistribution::lower(ApplyMaskOp op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// 1.5 * 2^23: what an integer is added to so that it stands in the low bits of
+/// the sum, which has no fractions. It does where it is below 2^22.
+constexpr float kIntegerBase = 12582912.0f;
+
+/// 2^23, which is an M of -2^22: below that of any row.
+constexpr float kLowestInteger = 8388608.0f;
+
 /// How a block is quantized: of score s, v = exp2(fma(s, c, bias)), stored is
 /// the code of v * inverse; they count v * valueScale and code * codeScale in
 /// units of 2^M. No factor is there where it is 1.
@@ -92,7 +86,9 @@ struct BlockScale {
   Value bias;
   Value inverse;
   Value valueScale, codeScale;
-  Value byte; // i32
+  /// The scale's byte as an f32's exponent, bits 23 to 30; nothing where all
+  /// blocks have the same.
+  Value bits;
 };
 
 class SoftmaxBuilder {
@@ -110,39 +106,51 @@ public:
   Value isNone(Value x) {
     return b.compare(arith::CmpFPredicate::OEQ, x, b.f32(-INFINITY));
   }
-  /// The smallest integer not below score * c (Up), or the largest not above it
-  /// (Down), exactly: in this range f32 has no fractions.
-  Value roundProduct(Value score, FloatRounding rounding) {
-    Value magic = b.f32(12582912.0f); // 1.5 * 2^23
-    Value sum = FmaOp::create(b, score.getType(), rounding, score, c, magic);
-    return b.sub(sum, magic);
+  /// `offset` and the smallest integer not below score * c (Up), or the largest
+  /// not above it (Down), on the base of integers.
+  Value roundProduct(Value score, FloatRounding rounding, int64_t offset = 0) {
+    return FmaOp::create(b, score.getType(), rounding, score, c,
+                         b.f32(kIntegerBase + offset));
   }
-  /// 2^x of an integer, as bits: 0 for -127.
-  Value powerOfTwo(Value x) {
-    Value biased = b.add(toInteger(x), b.i32(127));
-    return b.toFloat(b.shiftLeft(biased, 23));
+  /// M of a row with this largest score, on the base of integers.
+  Value getMaximumOf(Value largest) {
+    return b.max(roundProduct(largest, FloatRounding::Up),
+                 b.f32(kLowestInteger));
   }
-  Value toInteger(Value x) {
-    return arith::FPToSIOp::create(b, b.getI32Type(), x);
+  /// An integer from the base to an exponent: `integer` * 2^23.
+  Value toExponent(Value integer) { return b.shiftLeft(b.toBits(integer), 23); }
+  /// `value` minus an integer on the base.
+  Value subtractInteger(float value, Value integer) {
+    return b.sub(b.f32(kIntegerBase + value), integer);
   }
   Value slice(Value vector, int64_t start, int64_t size) {
     return vector::ExtractStridedSliceOp::create(
         b, vector, ArrayRef<int64_t>{start}, ArrayRef<int64_t>{size},
         ArrayRef<int64_t>{1});
   }
+  Value extract(Value vector, int64_t i) {
+    return vector::ExtractOp::create(b, vector, i);
+  }
   Value spreadLike(Value x, Value vector) {
     return vector::BroadcastOp::create(b, vector.getType(), x);
   }
-  /// As three-input maxima.
-  Value getMaximum(Value vector);
-  /// By halves, so that pairs add at once.
-  Value getSum(Value vector);
+  /// As three-input maxima, all but one where the number is odd.
+  Value getMaximum(ArrayRef<Value> values);
+  SmallVector<Value> getElements(Value vector);
+  /// Adds halves to each other until a pair is left.
+  Value getPairSum(Value vector);
 
+  /// `maximum` is on the base of integers.
   BlockScale getScale(Value blockMaximum, Value maximum);
-  /// Of one score or a vector of them.
-  Value getExponentials(Value scores, Value bias);
+  /// Of one score or a vector of them, some of which are polynomials.
+  Value getExponentials(Value scores, Value bias, int64_t polynomials = 0,
+                        int64_t degree = 0);
+  /// 2^x as a polynomial. What is below 2^-126 becomes about that.
+  Value getPolynomials(Value x, int64_t degree);
   /// A positive normal number as the element type rounds it.
   Value quantize(Value x);
+  /// The bytes of a row's scales, block by block from the lowest.
+  Value packBytes(ArrayRef<BlockScale> scales);
 
   ThreadBuilder &b;
   PScaleAttr pScale;
@@ -152,41 +160,39 @@ public:
 };
 } // namespace
 
-Value SoftmaxBuilder::getMaximum(Value vector) {
-  SmallVector<Value> level;
-  int64_t size = cast<VectorType>(vector.getType()).getNumElements();
-  for (int64_t i = 0; i < size; ++i)
-    level.push_back(vector::ExtractOp::create(b, vector, i));
-  while (level.size() > 1) {
-    SmallVector<Value> next;
-    for (size_t i = 0; i < level.size(); i += 3) {
-      Value value = level[i];
-      for (size_t j = i + 1; j < std::min(i + 3, level.size()); ++j)
-        value = b.max(value, level[j]);
-      next.push_back(value);
-    }
-    level = std::move(next);
+Value SoftmaxBuilder::getMaximum(ArrayRef<Value> values) {
+  SmallVector<Value> queue(values);
+  for (size_t i = 0; i + 1 < queue.size();) {
+    size_t end = std::min(i + 3, queue.size());
+    Value value = queue[i];
+    while (++i < end)
+      value = b.max(value, queue[i]);
+    queue.push_back(value);
   }
-  return level.front();
+  return queue.back();
 }
 
-Value SoftmaxBuilder::getSum(Value vector) {
+SmallVector<Value> SoftmaxBuilder::getElements(Value vector) {
+  SmallVector<Value> elements;
+  int64_t size = cast<VectorType>(vector.getType()).getNumElements();
+  for (int64_t i = 0; i < size; ++i)
+    elements.push_back(extract(vector, i));
+  return elements;
+}
+
+Value SoftmaxBuilder::getPairSum(Value vector) {
   for (int64_t half = cast<VectorType>(vector.getType()).getNumElements() / 2;
        half > 1; half /= 2)
     vector = b.add(slice(vector, 0, half), slice(vector, half, half));
-  return b.add(vector::ExtractOp::create(b, vector, 0),
-               vector::ExtractOp::create(b, vector, 1));
+  return vector;
 }
 
 BlockScale SoftmaxBuilder::getScale(Value blockMaximum, Value maximum) {
   BlockScale scale;
-  auto negate = [&](Value x) -> Value { return arith::NegFOp::create(b, x); };
-
   if (pScale.getMode() == PScaleMode::Constant) {
     int64_t exponent = emax - pScale.getLag();
-    scale.bias = b.sub(b.f32(exponent), maximum);
+    scale.bias = subtractInteger(exponent, maximum);
     scale.valueScale = scale.codeScale = b.f32(std::ldexp(1.0f, -exponent));
-    scale.byte = b.i32(127 - exponent);
     return scale;
   }
 
@@ -195,24 +201,26 @@ BlockScale SoftmaxBuilder::getScale(Value blockMaximum, Value maximum) {
     if (pScale.getRounding() == ScaleRule::Rceil) {
       Value x =
           math::FmaOp::create(b, blockMaximum, c, b.f32(-std::log2(maxNorm)));
-      exponent = math::CeilOp::create(b, x);
+      exponent = AddOp::create(b, x.getType(), FloatRounding::Up, x,
+                               b.f32(kIntegerBase));
     } else {
       FloatRounding rounding = pScale.getRounding() == ScaleRule::Floor
                                    ? FloatRounding::Down
                                    : FloatRounding::Up;
-      exponent = b.sub(roundProduct(blockMaximum, rounding), b.f32(emax));
+      exponent = roundProduct(blockMaximum, rounding, -emax);
     }
     // The byte is not below 0. A block without a key is at -inf until here.
     exponent = b.max(exponent, b.sub(maximum, b.f32(127.0f)));
-    Value biased = b.add(toInteger(b.sub(exponent, maximum)), b.i32(127));
-    scale.bias = negate(exponent);
-    scale.byte = b.min(biased, b.i32(254));
-    scale.valueScale = scale.codeScale = b.toFloat(b.shiftLeft(scale.byte, 23));
+    scale.bias = subtractInteger(0, exponent);
+    // Biased by 127, and not above it: a lag is at most 32.
+    scale.bits = b.add(toExponent(exponent),
+                       b.sub(b.i32(127 << 23), toExponent(maximum)));
+    scale.valueScale = scale.codeScale = b.toFloat(scale.bits);
     return scale;
   }
 
   // The block's largest value is that of its largest score.
-  scale.bias = negate(maximum);
+  scale.bias = subtractInteger(0, maximum);
   Value amax = getExponentials(blockMaximum, scale.bias);
   Value byte;
   if (pScale.getRounding() == ScaleRule::Floor) {
@@ -227,20 +235,64 @@ BlockScale SoftmaxBuilder::getScale(Value blockMaximum, Value maximum) {
     Value carry = b.select(isSubnormal, b.i32(0x003fffff), b.i32(0x007fffff));
     byte = b.shiftRight(b.add(ratio, carry), 23);
   }
-  scale.byte = b.min(byte, b.i32(254));
-  scale.codeScale = b.toFloat(b.shiftLeft(scale.byte, 23));
-  scale.inverse = b.toFloat(b.shiftLeft(b.sub(b.i32(254), scale.byte), 23));
+  byte = b.min(byte, b.i32(254));
+  scale.bits = b.shiftLeft(byte, 23);
+  scale.codeScale = b.toFloat(scale.bits);
+  scale.inverse = b.toFloat(b.shiftLeft(b.sub(b.i32(254), byte), 23));
   return scale;
 }
 
-Value SoftmaxBuilder::getExponentials(Value scores, Value bias) {
+Value SoftmaxBuilder::getExponentials(Value scores, Value bias,
+                                      int64_t polynomials, int64_t degree) {
   Value factor = c;
   if (isa<VectorType>(scores.getType())) {
     factor = spreadLike(c, scores);
     bias = spreadLike(bias, scores);
   }
   Value x = math::FmaOp::create(b, scores, factor, bias);
-  return Exp2Op::create(b, x.getType(), x);
+  if (polynomials == 0)
+    return Exp2Op::create(b, x.getType(), x);
+  int64_t others = cast<VectorType>(x.getType()).getNumElements() - polynomials;
+  Value first = slice(x, 0, others);
+  first = Exp2Op::create(b, first.getType(), first);
+  Value last = getPolynomials(slice(x, others, polynomials), degree);
+  return vector::ShuffleOp::create(
+      b, first, last, llvm::to_vector(llvm::seq<int64_t>(0, kBlockSize)));
+}
+
+// Minimax polynomials of 2^f on [-1/2, 1/2] for the relative error, by Remez's
+// algorithm; that error, with f32 arithmetic, is 7.5e-5 and 2.7e-6.
+static ArrayRef<float> getPolynomial(int64_t degree) {
+  static const float cubic[] = {0.99992806f, 0.69326097f, 0.24261113f,
+                                0.05517167f};
+  static const float quartic[] = {0.99999928f, 0.69312179f, 0.24024744f,
+                                  0.05591786f, 0.00957010f};
+  return degree == 3 ? ArrayRef(cubic) : ArrayRef(quartic);
+}
+
+Value SoftmaxBuilder::getPolynomials(Value x, int64_t degree) {
+  auto type = cast<VectorType>(x.getType());
+  auto splat = [&](float value) -> Value {
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(type, value));
+  };
+  // x = n + f, n in the low bits of a sum.
+  x = b.max(x, splat(-126.0f));
+  Value integer = b.add(x, splat(kIntegerBase));
+  Value fraction = b.sub(x, b.sub(integer, splat(kIntegerBase)));
+  ArrayRef<float> coefficients = getPolynomial(degree);
+  Value result = splat(coefficients.back());
+  for (float coefficient : llvm::reverse(coefficients.drop_back()))
+    result = math::FmaOp::create(b, result, fraction, splat(coefficient));
+  // The exponent grows by n. A NaN may become a number here; but it is in the
+  // row's maximum, and with that in the other exponentials.
+  auto bitsType = VectorType::get(type.getShape(), b.getI32Type());
+  auto toBits = [&](Value value) -> Value {
+    return arith::BitcastOp::create(b, bitsType, value);
+  };
+  Value by = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(bitsType, b.getI32IntegerAttr(23)));
+  Value exponent = arith::ShLIOp::create(b, toBits(integer), by);
+  return arith::BitcastOp::create(b, type, b.add(toBits(result), exponent));
 }
 
 Value SoftmaxBuilder::quantize(Value x) {
@@ -252,6 +304,25 @@ Value SoftmaxBuilder::quantize(Value x) {
   Value rounded = b.add(b.add(bits, b.i32((1 << (dropped - 1)) - 1)), odd);
   rounded = b.bitAnd(rounded, b.i32(-(1 << dropped)));
   return b.min(b.toFloat(rounded), b.f32(maxNorm));
+}
+
+Value SoftmaxBuilder::packBytes(ArrayRef<BlockScale> scales) {
+  if (pScale.getMode() == PScaleMode::Constant) {
+    uint32_t byte = 127 - (emax - pScale.getLag());
+    uint32_t bytes = 0;
+    for (size_t i = 0; i < scales.size(); ++i)
+      bytes |= byte << 8 * i;
+    return b.i32(static_cast<int32_t>(bytes));
+  }
+  Value bytes;
+  for (auto [i, scale] : llvm::enumerate(scales)) {
+    // The other bits are 0.
+    int64_t shift = 8 * int64_t(i) - 23;
+    Value byte = shift < 0 ? b.shiftRight(scale.bits, -shift)
+                           : b.shiftLeft(scale.bits, shift);
+    bytes = bytes ? b.bitOr(bytes, byte) : byte;
+  }
+  return bytes;
 }
 
 LogicalResult KernelDistribution::lower(SoftmaxStepOp op) {
@@ -267,40 +338,52 @@ LogicalResult KernelDistribution::lower(SoftmaxStepOp op) {
   int64_t blocks =
       cast<VectorType>(scores.getType()).getNumElements() / kBlockSize;
 
-  // The maximum, which rises only when the lag is used up.
-  SmallVector<Value> parts, blockMaxima;
-  for (int64_t i = 0; i < blocks; ++i) {
+  // Maxima of blocks where their scales come from them, else only of the row.
+  bool isConstant = pScale.getMode() == PScaleMode::Constant;
+  SmallVector<Value> blockMaxima = rowMaxima.lookup(scores);
+  SmallVector<Value> candidates = {values.lookup(op.getLargest())};
+  SmallVector<Value> parts;
+  for (int64_t i = 0; i < blocks; ++i)
     parts.push_back(softmax.slice(scores, i * kBlockSize, kBlockSize));
-    blockMaxima.push_back(softmax.getMaximum(parts.back()));
+  if (blockMaxima.empty() && !isConstant)
+    for (Value part : parts)
+      blockMaxima.push_back(softmax.getMaximum(softmax.getElements(part)));
+  if (blockMaxima.empty())
+    llvm::append_range(candidates, softmax.getElements(scores));
+  else
+    llvm::append_range(candidates, blockMaxima);
+  Value largest = softmax.getMaximum(candidates);
+
+  // M rises only when the lag is used up; what it is then comes from this tile,
+  // as the scores before did not use it up. A NaN rises too, and spreads over
+  // the row.
+  Value maximum = softmax.getMaximumOf(largest);
+  if (pScale.getLag() > 0) {
+    Value rises = b.compare(arith::CmpFPredicate::UGT, maximum,
+                            b.add(oldMaximum, b.f32(pScale.getLag())));
+    maximum = b.select(rises, maximum, oldMaximum);
   }
-  Value tileMaximum = blockMaxima.front();
-  for (Value blockMaximum : llvm::drop_begin(blockMaxima))
-    tileMaximum = b.max(tileMaximum, blockMaximum);
-  Value largest = b.max(values.lookup(op.getLargest()), tileMaximum);
-  Value exponent = softmax.roundProduct(tileMaximum, FloatRounding::Up);
-  // A NaN rises too, and spreads over the row.
-  Value rises = b.compare(arith::CmpFPredicate::UGT, exponent,
-                          b.add(oldMaximum, b.f32(pScale.getLag())));
-  Value newMaximum = b.select(rises, exponent, oldMaximum);
-  Value maximum = b.select(softmax.isNone(newMaximum), b.f32(0.0f), newMaximum);
 
-  // By what the sums so far shrink: a power of two, 0 below the normal ones.
-  Value change = b.max(b.sub(oldMaximum, maximum), b.f32(-127.0f));
-  change = b.select(softmax.isNone(oldMaximum), b.f32(0.0f), change);
-  Value factor = softmax.powerOfTwo(change);
+  // By what the sums so far shrink: a power of two, 0 below the normal ones and
+  // where M was -inf.
+  Value change =
+      b.max(b.sub(b.toBits(oldMaximum), b.toBits(maximum)), b.i32(-127));
+  Value factor = b.toFloat(b.add(b.shiftLeft(change, 23), b.i32(127 << 23)));
 
-  Value sum = b.mul(values.lookup(op.getSum()), factor);
+  // The sum of values, as a pair until the end.
+  SmallVector<BlockScale> scales;
+  SmallVector<Value> sums;
   Value codes =
       arith::ConstantOp::create(b, cast<TypedAttr>(b.getZeroAttr(*codesType)));
-  Value bytes;
   auto partType = VectorType::get(kBlockSize / 4, b.getI32Type());
   for (int64_t i = 0; i < blocks; ++i) {
-    BlockScale scale = softmax.getScale(blockMaxima[i], maximum);
-    Value exponentials = softmax.getExponentials(parts[i], scale.bias);
-    Value partSum = softmax.getSum(exponentials);
-    sum = scale.valueScale
-              ? Value(math::FmaOp::create(b, partSum, scale.valueScale, sum))
-              : b.add(sum, partSum);
+    BlockScale scale =
+        softmax.getScale(isConstant ? Value() : blockMaxima[i], maximum);
+    scales.push_back(scale);
+    Value exponentials = softmax.getExponentials(
+        parts[i], scale.bias, op.getPolynomialColumns().value_or(0),
+        op.getPolynomialDegree().value_or(0));
+    sums.push_back(softmax.getPairSum(exponentials));
     if (scale.inverse)
       exponentials =
           b.mul(exponentials, softmax.spreadLike(scale.inverse, exponentials));
@@ -309,12 +392,28 @@ LogicalResult KernelDistribution::lower(SoftmaxStepOp op) {
     codes = vector::InsertStridedSliceOp::create(
         b, part, codes, ArrayRef<int64_t>{i * kBlockSize / 4},
         ArrayRef<int64_t>{1});
-    Value byte = b.shiftLeft(scale.byte, 8 * i);
-    bytes = bytes ? b.bitOr(bytes, byte) : byte;
   }
+  Value pair;
+  for (auto [sum, scale] : llvm::zip(sums, scales)) {
+    bool isScaled = scale.valueScale && !isConstant;
+    if (!pair)
+      pair = isScaled ? b.mul(sum, softmax.spreadLike(scale.valueScale, sum))
+                      : sum;
+    else if (isScaled)
+      pair = math::FmaOp::create(
+          b, sum, softmax.spreadLike(scale.valueScale, sum), pair);
+    else
+      pair = b.add(pair, sum);
+  }
+  Value tileSum = b.add(softmax.extract(pair, 0), softmax.extract(pair, 1));
+  if (isConstant)
+    tileSum = b.mul(tileSum, scales.front().valueScale);
+  Value sum =
+      math::FmaOp::create(b, values.lookup(op.getSum()), factor, tileSum);
+
   values.map(op.getProbabilities(), codes);
-  values.map(op.getScales(), bytes);
-  values.map(op.getNewMaximum(), newMaximum);
+  values.map(op.getScales(), softmax.packBytes(scales));
+  values.map(op.getNewMaximum(), maximum);
   values.map(op.getNewSum(), sum);
   values.map(op.getNewLargest(), largest);
   values.map(op.getFactor(), factor);
@@ -323,11 +422,10 @@ LogicalResult KernelDistribution::lower(SoftmaxStepOp op) {
 
 LogicalResult KernelDistribution::lower(SoftmaxFinishOp op) {
   SoftmaxBuilder softmax(b, op.getPScale(), op.getScale());
-  Value newMaximum = values.lookup(op.getMaximum());
+  Value maximum = values.lookup(op.getMaximum());
   Value sum = values.lookup(op.getSum());
   Value largest = values.lookup(op.getLargest());
-  Value isNone = softmax.isNone(newMaximum);
-  Value maximum = b.select(isNone, b.f32(0.0f), newMaximum);
+  Value isNone = softmax.isNone(largest);
 
   // The largest value as it was stored, in place of what it was.
   BlockScale scale = softmax.getScale(largest, maximum);
@@ -338,9 +436,18 @@ LogicalResult KernelDistribution::lower(SoftmaxFinishOp op) {
   if (scale.valueScale)
     value = b.mul(value, scale.valueScale);
   Value denominator = b.add(sum, b.sub(stored, value));
+
+  // A row whose largest x is not within the range of integers counts as NaN.
+  Value x = softmax.roundProduct(largest, FloatRounding::Up);
+  Value isInside = b.bitAnd(
+      b.compare(arith::CmpFPredicate::OGT, x, b.f32(kLowestInteger)),
+      b.compare(arith::CmpFPredicate::OLT, x, b.f32(2 * kLowestInteger)));
+  denominator = b.select(isInside, denominator, b.f32(NAN));
+  sum = b.select(isInside, sum, b.f32(NAN));
   values.map(op.getDenominator(), b.select(isNone, b.f32(0.0f), denominator));
 
-  Value logarithm = b.add(maximum, Log2Op::create(b, sum.getType(), sum));
+  Value logarithm = b.add(b.sub(maximum, b.f32(kIntegerBase)),
+                          Log2Op::create(b, sum.getType(), sum));
   Value lse = b.mul(logarithm, b.f32(0.69314718055994531f)); // ln 2
   values.map(op.getLse(), b.select(isNone, b.f32(-INFINITY), lse));
   return success();
