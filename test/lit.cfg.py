@@ -62,6 +62,9 @@ if ptxas:
     config.environment["LPFA_PTXAS"] = ptxas[0]
     if ptxas[1] >= (13, 4):
         config.available_features.add("ptxas-13.4")
+    beside = os.path.join(os.path.dirname(ptxas[0]), "nvdisasm")
+    if os.path.exists(beside) or shutil.which("nvdisasm"):
+        config.available_features.add("nvdisasm")
 if os.path.exists("/usr/local/cuda/include/cuda_fp8.hpp"):
     config.available_features.add("cuda-toolkit")
     config.substitutions.append(("%cuda_include", "/usr/local/cuda/include"))

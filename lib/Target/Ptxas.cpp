@@ -41,6 +41,17 @@ public:
   }
   llvm::StringRef getName() const { return name; }
 
+  llvm::Error write(llvm::StringRef text) const {
+    std::error_code code;
+    llvm::raw_fd_ostream stream(name, code);
+    stream << text;
+    stream.close();
+    if (!stream.has_error())
+      return llvm::Error::success();
+    stream.clear_error();
+    return llvm::createStringError("cannot write " + name.str());
+  }
+
   std::string read() const {
     auto buffer = llvm::MemoryBuffer::getFile(name);
     return buffer ? (*buffer)->getBuffer().str() : std::string();
@@ -197,16 +208,8 @@ llvm::Expected<Cubin> lpfa::assemble(const Ptxas &ptxas, llvm::StringRef ptx,
   llvm::Expected<TemporaryFile> output = TemporaryFile::create("cubin");
   if (!output)
     return output.takeError();
-  {
-    std::error_code code;
-    llvm::raw_fd_ostream stream(input->getName(), code);
-    stream << ptx;
-    stream.close();
-    if (stream.has_error()) {
-      stream.clear_error();
-      return llvm::createStringError("cannot write " + input->getName());
-    }
-  }
+  if (llvm::Error error = input->write(ptx))
+    return error;
   std::string architecture = ("-arch=" + chip).str();
   auto result = run(ptxas.path, {architecture, "-v", "-o", output->getName(),
                                  input->getName()});
@@ -219,4 +222,31 @@ llvm::Expected<Cubin> lpfa::assemble(const Ptxas &ptxas, llvm::StringRef ptx,
   cubin.image = output->read();
   cubin.kernels = parseResources(result->second);
   return cubin;
+}
+
+std::optional<std::string> lpfa::findNvdisasm(const Ptxas &ptxas) {
+  llvm::SmallString<128> sibling(ptxas.path);
+  path::remove_filename(sibling);
+  path::append(sibling, "nvdisasm");
+  if (fs::can_execute(sibling))
+    return sibling.str().str();
+  if (auto found = llvm::sys::findProgramByName("nvdisasm"))
+    return *found;
+  return std::nullopt;
+}
+
+llvm::Expected<std::string> lpfa::disassemble(llvm::StringRef nvdisasm,
+                                              llvm::StringRef cubin) {
+  llvm::Expected<TemporaryFile> input = TemporaryFile::create("cubin");
+  if (!input)
+    return input.takeError();
+  if (llvm::Error error = input->write(cubin))
+    return error;
+  auto result = run(nvdisasm, {"-c", input->getName()});
+  if (!result)
+    return result.takeError();
+  if (result->first != 0)
+    return llvm::createStringError("nvdisasm refused the cubin:\n" +
+                                   llvm::StringRef(result->second).trim());
+  return std::move(result->second);
 }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Cost.h"
 #include "Outputs.h"
 
 #include "lpfa/Dialect/LPFA/IR/LPFADialect.h"
@@ -44,11 +45,16 @@ static const char overview[] =
     "Python\n"
     "  environment and a .venv above this program; LPFA_PTXAS names another.\n"
     "\n"
-    "  Example:\n"
-    "    lpfa-compile attention.mlir -o out --chip=sm_103a --emit=ptx,plan\n";
+    "  The cost of a step is counted in the PTX and, where nvdisasm is beside "
+    "ptxas or in PATH,\n"
+    "  in the machine code; input may be PTX for that, anyone's.\n"
+    "\n"
+    "  Examples:\n"
+    "    lpfa-compile attention.mlir -o out --chip=sm_103a --emit=ptx,plan\n"
+    "    lpfa-compile kernel.ptx -o out --emit=cost\n";
 
 namespace {
-enum class Product { MLIR, NVVM, LLVM, PTX, Cubin, Plan, Report };
+enum class Product { MLIR, NVVM, LLVM, PTX, Cubin, Plan, Report, Cost };
 } // namespace
 
 static cl::OptionCategory category("lpfa-compile options");
@@ -75,7 +81,10 @@ static cl::list<Product> products(
                clEnumValN(Product::Plan, "plan", "plan.json"),
                clEnumValN(Product::Report, "report",
                           "report.html, a page that shows tensor memory, "
-                          "roles and barriers over time")));
+                          "roles and barriers over time"),
+               clEnumValN(Product::Cost, "cost",
+                          "cost.txt: for each role, instructions and waits of "
+                          "a step, and the unit that limits it")));
 static cl::list<std::string> pipelineOptions(cl::Sink);
 
 static bool emits(Product product) {
@@ -134,12 +143,11 @@ static LogicalResult parsePipelineOptions(ToThreadsOptions &options) {
 
 /// Adds cubins, and what they take to `summary`; says what is missing when
 /// there is no ptxas.
-static llvm::Error addCubins(llvm::StringRef executable,
+static llvm::Error addCubins(const std::optional<Ptxas> &ptxas,
                              CompiledModule &compiled,
                              std::vector<OutputFile> &files,
                              std::string &summary) {
   llvm::raw_string_ostream stream(summary);
-  std::optional<Ptxas> ptxas = findPtxas(executable);
   if (!ptxas) {
     llvm::errs() << "lpfa-compile: no cubin, as there is no ptxas: install "
                     "PyPI's nvidia-cuda-nvcc or a CUDA toolkit, or set "
@@ -162,6 +170,23 @@ static llvm::Error addCubins(llvm::StringRef executable,
   return llvm::Error::success();
 }
 
+/// The cost of PTX that someone else's compiler wrote.
+static int reportCost(llvm::StringRef executable, const TargetModel &target) {
+  if (products.size() != 1 || !emits(Product::Cost))
+    return fail(inputFile + " is PTX, of which only --emit=cost can be made");
+  auto input = llvm::MemoryBuffer::getFile(inputFile);
+  if (!input)
+    return fail("cannot open " + inputFile + ": " + input.getError().message());
+  llvm::Expected<std::string> cost =
+      getCost((*input)->getBuffer().str(), findPtxas(executable), target, {});
+  if (!cost)
+    return fail(llvm::toString(cost.takeError()));
+  if (llvm::Error written =
+          writeOutputs(outputDirectory, {{"cost.txt", std::move(*cost)}}))
+    return fail(llvm::toString(std::move(written)));
+  return 0;
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
@@ -169,9 +194,12 @@ int main(int argc, char **argv) {
   cl::extrahelp moreHelp(pipelineHelp);
   cl::ParseCommandLineOptions(argc, argv, overview);
 
-  if (!TargetModel::get(chip))
+  std::optional<TargetModel> target = TargetModel::get(chip);
+  if (!target)
     return fail("unknown chip '" + chip + "', expected one of " +
                 llvm::join(TargetModel::getChips(), ", "));
+  if (llvm::StringRef(inputFile).ends_with(".ptx"))
+    return reportCost(argv[0], *target);
   CompilerOptions options;
   if (failed(parsePipelineOptions(options.pipeline)))
     return 1;
@@ -207,6 +235,7 @@ int main(int argc, char **argv) {
     return 1;
   if (emits(Product::MLIR))
     files.push_back({"threads.mlir", print(*module)});
+  std::vector<double> tensorClocks = getTensorClocks(*module);
   if (failed(lowerThreadsToNVVM(*module, options)))
     return 1;
   if (emits(Product::NVVM))
@@ -228,9 +257,22 @@ int main(int argc, char **argv) {
     for (const CompiledPTX &ptx : compiled->modules)
       files.push_back({ptx.name + ".ptx", ptx.text});
   std::string summary;
+  std::optional<Ptxas> ptxas;
+  if (emits(Product::Cubin) || emits(Product::Cost))
+    ptxas = findPtxas(argv[0]);
   if (emits(Product::Cubin))
-    if (llvm::Error cubins = addCubins(argv[0], *compiled, files, summary))
+    if (llvm::Error cubins = addCubins(ptxas, *compiled, files, summary))
       return fail(llvm::toString(std::move(cubins)));
+  if (emits(Product::Cost)) {
+    std::vector<std::string> texts;
+    for (const CompiledPTX &ptx : compiled->modules)
+      texts.push_back(ptx.text);
+    llvm::Expected<std::string> cost =
+        getCost(texts, ptxas, *target, tensorClocks);
+    if (!cost)
+      return fail(llvm::toString(cost.takeError()));
+    files.push_back({"cost.txt", std::move(*cost)});
+  }
   if (emits(Product::Plan))
     files.push_back({"plan.json", printPlan(compiled->plan)});
 

@@ -52,6 +52,14 @@ struct Cubin {
 llvm::Expected<Cubin> assemble(const Ptxas &ptxas, llvm::StringRef ptx,
                                llvm::StringRef chip);
 
+/// The nvdisasm beside a ptxas, else that of PATH: PyPI's nvidia-cuda-nvdisasm
+/// goes beside its nvidia-cuda-nvcc.
+std::optional<std::string> findNvdisasm(const Ptxas &ptxas);
+
+/// A cubin's machine code as nvdisasm prints it.
+llvm::Expected<std::string> disassemble(llvm::StringRef nvdisasm,
+                                        llvm::StringRef cubin);
+
 /// Reads what `ptxas -v` prints.
 std::vector<KernelResources> parseResources(llvm::StringRef text);
 

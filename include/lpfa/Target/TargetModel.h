@@ -165,6 +165,25 @@ public:
                                 : PipeOrder::CopyAfterCopy;
   }
 
+  //===--------------------------------------------------------------------===//
+  // Rates of a multiprocessor, for models of cost: published measurements on
+  // B200 and B300 (SemiAnalysisAI/microbench-blackwell for the tensor core,
+  // ademeure/QuickRunCUDA for the rest)
+  //===--------------------------------------------------------------------===//
+
+  static constexpr int64_t issuedWarpsPerClock = 4;
+  static constexpr int64_t fmaPerClock = 128;
+  static constexpr int64_t aluPerClock = 64;
+  /// `cvt.rn.satfinite.e4m3x2.f32`, of two elements each.
+  static constexpr int64_t conversionsPerClock = 32;
+
+  /// Clocks between MMAs of 128 rows, 32 bytes deep: the tensor core's, or
+  /// those that it takes to read A and B from shared memory.
+  static constexpr double getMMAClocks(int64_t columns, bool isATensor) {
+    double compute = columns / 2.0, read = columns / 4.0 + 32;
+    return isATensor || compute > read ? compute : read;
+  }
+
 private:
   llvm::StringRef chip;
   llvm::StringRef features;

@@ -297,6 +297,14 @@ LogicalResult KernelDistribution::buildRole(RoleOp role) {
   // Bits 5 and 6 of the thread's index are the warp's quarter, which starts at
   // lane 32 q; lanes stand above bit 16.
   laneBase = b.shiftLeft(b.bitAnd(threadInCTA, b.i32(0x60)), 16);
+  // A comment, for readers of PTX and reports of its cost.
+  std::string comment = "// role " + role.getName().str() + ", " +
+                        std::to_string(role.getWarps()) + " warps";
+  LLVM::InlineAsmOp::create(b, TypeRange(), ValueRange(), comment, "",
+                            /*has_side_effects=*/true,
+                            /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                            /*asm_dialect=*/nullptr,
+                            /*operand_attrs=*/nullptr);
   return lower(role.getBody().front());
 }
 
