@@ -68,6 +68,13 @@ struct ToThreadsOptions : mlir::PassPipelineOptions<ToThreadsOptions> {
   Option<int64_t> polynomialDegree{
       *this, "polynomial-degree", llvm::cl::init(3),
       llvm::cl::desc("degree of those polynomials: 3 or 4")};
+  Option<bool> scoresFirst{
+      *this, "scores-first", llvm::cl::init(false),
+      llvm::cl::desc("the next scores before the product with this step's "
+                     "probabilities, which then need columns of their own")};
+  Option<int64_t> scoreBuffers{
+      *this, "score-buffers", llvm::cl::init(1),
+      llvm::cl::desc("slots in the rings of scores: 1 or 2")};
 };
 
 /// Lowers tensor-level functions, and kernels at any earlier stage, to the

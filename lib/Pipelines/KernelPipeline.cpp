@@ -27,6 +27,8 @@ void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
   roles.outputStages = options.outputStages;
   roles.polynomialColumns = options.polynomialColumns;
   roles.polynomialDegree = options.polynomialDegree;
+  roles.scoresFirst = options.scoresFirst;
+  roles.scoreBuffers = options.scoreBuffers;
   OpPassManager &kernels = pm.nest<KernelOp>();
   kernels.addPass(createAssignRoles(roles));
   kernels.addPass(createCanonicalizerPass());

@@ -79,6 +79,21 @@ def test_scores_out_of_range():
     np.testing.assert_allclose(lse[:, :, 1::2], expected_lse, rtol=1e-4)
 
 
+# Probabilities beside the scores leave the next scores free to come first; two
+# score buffers, two steps ahead.
+@pytest.mark.parametrize("case, options", [
+    (CASE, dict(key_tile=64, scores_first=1)), (NARROW, dict(scores_first=1)),
+    (NARROW, dict(key_tile=64, score_buffers=2)),
+    (CASE, dict(key_tile=32, score_buffers=2, scores_first=1)),
+    (NARROW, dict(key_tile=64, score_buffers=2, scores_first=1,
+                  query_tiles=1))], ids=str)
+def test_scores_ahead(case, options):
+    results = run_orders(case, ORDERS[:4], **options)
+    check_against_expected(case, *results[0])
+    for result in results[1:]:
+        assert_same_bits(result, results[0])
+
+
 def lower_to_roles(case, path):
     """The module with its kernel at the roles stage."""
     source = path / "attention.mlir"

@@ -235,8 +235,8 @@ void RoleAssignment::declare() {
     made.q = createChannel(
         "Q" + Twine(i), 1,
         {getShared(chain.q.getTile()), getShared(chain.qScales.getTile())});
-    made.scores =
-        createChannel("S" + Twine(i), 1, getTensor(chain.scores.getResult()));
+    made.scores = createChannel("S" + Twine(i), options.scoreBuffers,
+                                getTensor(chain.scores.getResult()));
     made.probabilities =
         createChannel("P" + Twine(i), 1,
                       {getTensor(chain.softmax.getProbabilities()),
@@ -483,11 +483,11 @@ void RoleAssignment::buildMma() {
   auto get = [&](ChannelOp channel) {
     return open<GetOp>(channel).getBuffers();
   };
-  // The product with the probabilities of this step, then the scores of the
-  // next: by the time they are asked for, the tensor core is free.
-  for (auto [i, between] : llvm::enumerate(buffers)) {
+  const int64_t ahead = options.scoreBuffers;
+  auto multiplyValues = [&](unsigned i) {
     Chain &chain = program.chains[i];
-    at(0, [&, &between = between](Value n, Value isFirst, Value) {
+    ChainBuffers &between = buffers[i];
+    at(0, [&](Value n, Value isFirst, Value) {
       IRMapping local;
       local.map(program.loop.getInductionVar(), n);
       cloneScalars(*program.loop.getBody(), local);
@@ -506,7 +506,11 @@ void RoleAssignment::buildMma() {
       GiveOp::create(builder, loc, between.output.getBuffer());
       ReleaseOp::create(builder, loc, between.probabilities.getChannel());
     });
-    at(1, [&, &between = between](Value n, Value, Value) {
+  };
+  auto multiplyKeys = [&](unsigned i) {
+    Chain &chain = program.chains[i];
+    ChainBuffers &between = buffers[i];
+    at(ahead, [&](Value n, Value, Value) {
       IRMapping local;
       local.map(program.loop.getInductionVar(), n);
       cloneScalars(*program.loop.getBody(), local);
@@ -521,11 +525,20 @@ void RoleAssignment::buildMma() {
                     /*transpose_b=*/true);
       PutOp::create(builder, loc, between.scores.getChannel());
     });
+  };
+  // Scores of a later step: by the time they are asked for, the tensor core is
+  // free.
+  for (unsigned i = 0; i < buffers.size(); ++i) {
+    if (options.scoresFirst)
+      multiplyKeys(i);
+    multiplyValues(i);
+    if (!options.scoresFirst)
+      multiplyKeys(i);
   }
   at(0, [&](Value, Value, Value) {
     ReleaseOp::create(builder, loc, v.getChannel());
   });
-  at(1, [&](Value, Value, Value isLast) {
+  at(ahead, [&](Value, Value, Value isLast) {
     ReleaseOp::create(builder, loc, k.getChannel());
     auto branch = scf::IfOp::create(builder, loc, isLast);
     builder.setInsertionPointToStart(branch.thenBlock());
@@ -625,6 +638,11 @@ struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
       kernel.emitOpError("stages must be positive");
       return signalPassFailure();
     }
+    if (scoreBuffers != 1 && scoreBuffers != 2) {
+      kernel.emitOpError("score-buffers must be 1 or 2, not ")
+          << int64_t(scoreBuffers);
+      return signalPassFailure();
+    }
     FailureOr<Program> program = matchProgram(kernel);
     if (failed(program))
       return signalPassFailure();
@@ -633,6 +651,8 @@ struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
     options.outputStages = outputStages;
     options.polynomialColumns = polynomialColumns;
     options.polynomialDegree = polynomialDegree;
+    options.scoresFirst = scoresFirst;
+    options.scoreBuffers = scoreBuffers;
     RoleAssignment(kernel, std::move(*program), options).run();
   }
 };

@@ -177,9 +177,12 @@ def AssignRoles : Pass<"lpfa-assign-roles", "::lpfa::KernelOp"> {
     correction role, the stores of outputs to an epilogue role. Each role gets a
     copy of the loops and of the index arithmetic; values that cross roles
     become channels, accumulated products accumulators, scales of products
-    scratch buffers of the mma role. The order of products, the probabilities'
-    of this step before the scores of the next, is the order of `lpfa.at` ops in
-    the mma role.
+    scratch buffers of the mma role. The order of products is the order of
+    `lpfa.at` ops in the mma role: for each query tile the product with this
+    step's probabilities, then the scores of the next step, which may lie in the
+    same columns; or, with `scores-first`, the other way round: the next scores
+    then need no more than that these have been read. With two score buffers the
+    scores are two steps ahead.
 
     Kernels without products are left alone.
 
@@ -219,7 +222,12 @@ def AssignRoles : Pass<"lpfa-assign-roles", "::lpfa::KernelOp"> {
            "exponentials of each 32 columns that the multiply-add pipe computes "
            "as polynomials: an even number up to 30">,
     Option<"polynomialDegree", "polynomial-degree", "int64_t", "3",
-           "degree of those polynomials: 3 or 4">
+           "degree of those polynomials: 3 or 4">,
+    Option<"scoresFirst", "scores-first", "bool", "false",
+           "the next scores before the product with this step's probabilities, "
+           "which then need columns of their own">,
+    Option<"scoreBuffers", "score-buffers", "int64_t", "1",
+           "slots in the rings of scores: 1 or 2">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect"];
