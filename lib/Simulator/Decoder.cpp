@@ -152,6 +152,15 @@ Space Decoder::takeSpace() {
   return i < 0 ? Space::Generic : spaces[i];
 }
 
+void Decoder::operands(Type type, unsigned sources) {
+  finish();
+  needOperands(sources + 1);
+  inst.type = type;
+  destination(0, type);
+  for (unsigned s = 1; s <= sources; ++s)
+    source(s, type);
+}
+
 void Decoder::finish() {
   if (!modifiers.empty())
     fail("modifier '." + modifiers.front() + "' of '" + syntax.opcode +
@@ -549,6 +558,8 @@ lpfa::sim::decode(std::unique_ptr<ptx::SyntaxModule> module) {
   static const DecodeTable table = [] {
     DecodeTable t;
     addArithmetic(t);
+    addBits(t);
+    addComparisons(t);
     addFloatArithmetic(t);
     addConversions(t);
     addMovement(t);

@@ -69,6 +69,8 @@ public:
   /// Returns their number.
   unsigned sourceVector(unsigned i, Type type, bool wide = false);
   unsigned destinationVector(unsigned i, Type type, bool wide = false);
+  /// Finishes with d and `sources` sources, all of one type.
+  void operands(Type type, unsigned sources);
   void absent() { inst.operands.emplace_back(); }
   void constant(uint64_t value, Type type);
   /// The operand's value, which must be an integer constant.
@@ -97,6 +99,8 @@ using DecodeTable = llvm::StringMap<DecodeFn>;
 
 /// Each group of instructions adds its opcodes.
 void addArithmetic(DecodeTable &table);
+void addBits(DecodeTable &table);
+void addComparisons(DecodeTable &table);
 void addFloatArithmetic(DecodeTable &table);
 void addConversions(DecodeTable &table);
 void addMovement(DecodeTable &table);

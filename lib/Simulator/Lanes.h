@@ -20,6 +20,9 @@
 
 namespace lpfa::sim {
 
+/// How predicates are combined.
+enum Logic : uint8_t { LogicAnd, LogicOr, LogicXor, LogicNot, LogicMove };
+
 /// How the register file stores a T: narrow types zero-extended.
 template <typename T>
 using Slot = std::conditional_t<(sizeof(T) > 4), uint64_t, uint32_t>;
