@@ -395,9 +395,52 @@ ExecuteFn integerCast(Type to, Type from, const Instruction &i) {
   }
 }
 
+/// cvt.pack d, a, b, c (PTX ISA 9.7.9.22): a and b, saturated, side by side
+/// with b at the bottom; above them the low bits of c. selector: bits of each;
+/// flags: signed.
+Status pack(Warp &w, const Instruction &i, LaneMask mask) {
+  unsigned bits = i.selector;
+  int64_t low = i.flags ? -(int64_t(1) << (bits - 1)) : 0;
+  int64_t high = (int64_t(1) << (i.flags ? bits - 1 : bits)) - 1;
+  const uint32_t *a = w.words(i[1]), *b = w.words(i[2]);
+  const uint32_t *c = i[3] ? w.words(i[3]) : nullptr;
+  auto saturate = [=](uint32_t x) {
+    int64_t value = std::clamp<int64_t>(int32_t(x), low, high);
+    return uint32_t(value) & uint32_t((int64_t(1) << bits) - 1);
+  };
+  forLanes<uint32_t>(w.words(i[0]), mask, [=](unsigned l) {
+    uint32_t pair = saturate(a[l]) << bits | saturate(b[l]);
+    return c ? c[l] << (2 * bits) | pair : pair;
+  });
+  return Status::Next;
+}
+
+void decodePack(Decoder &d) {
+  if (!d.take("sat"))
+    return d.fail("'cvt.pack' needs .sat");
+  static constexpr StringRef types[] = {"u16", "s16", "u8", "s8",
+                                        "u4",  "s4",  "u2", "s2"};
+  int type = d.takeOneOf(types);
+  bool isFromS32 = d.take("s32"), hasRest = d.take("b32");
+  d.finish();
+  if (type < 0 || !isFromS32 || hasRest == (type < 2))
+    return d.fail("'cvt.pack' has no such types");
+  d.needOperands(hasRest ? 4 : 3);
+  d.inst.selector = 16 >> (type / 2);
+  d.inst.flags = type & 1;
+  d.destination(0, Type::B32);
+  d.source(1, Type::S32);
+  d.source(2, Type::S32);
+  if (hasRest)
+    d.source(3, Type::B32);
+  else
+    d.absent();
+  d.inst.execute = pack;
+}
+
 void decodeConvert(Decoder &d) {
   if (d.take("pack"))
-    return d.fail("'cvt.pack' is not supported");
+    return decodePack(d);
   if (decodePacked(d))
     return;
   static constexpr StringRef modes[] = {"rn",  "rz",  "rm",  "rp",

@@ -569,6 +569,8 @@ lpfa::sim::decode(std::unique_ptr<ptx::SyntaxModule> module) {
     addAtomics(t);
     addBarriers(t);
     addBulkCopies(t);
+    addTensorMaps(t);
+    addLaunchControl(t);
     addTensorInstructions(t);
     addMatrixInstructions(t);
     addWarpMatrix(t);

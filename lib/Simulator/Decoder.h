@@ -110,6 +110,8 @@ void addMemory(DecodeTable &table);
 void addAtomics(DecodeTable &table);
 void addBarriers(DecodeTable &table);
 void addBulkCopies(DecodeTable &table);
+void addTensorMaps(DecodeTable &table);
+void addLaunchControl(DecodeTable &table);
 void addTensorInstructions(DecodeTable &table);
 void addMatrixInstructions(DecodeTable &table);
 void addWarpMatrix(DecodeTable &table);

@@ -10,9 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Decoder.h"
+#include "Copies.h"
 #include "FloatArithmetic.h"
-#include "Machine.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -289,14 +288,13 @@ void decodeLoad(Decoder &d) {
 }
 
 void decodeStore(Decoder &d) {
+  if (d.take("async"))
+    return copies::decodeAsyncStore(d, /*isReduction=*/false);
   d.inst.flags = accessFlags(d, /*isAtomic=*/false);
   bool hint = takeMemoryModifiers(d);
-  bool isAsync = d.take("async");
   unsigned vector = takeVector(d);
   Space space = d.takeSpace();
   Type type = d.needType();
-  if (isAsync)
-    return d.fail("'st.async' is not supported");
   d.finish();
   d.needOperands(hint ? 3 : 2);
   d.inst.type = type;
@@ -439,7 +437,7 @@ Status atomic(Warp &w, const Instruction &i, LaneMask mask) {
 void decodeAtomic(Decoder &d) {
   bool isRed = d.syntax.opcode == "red";
   if (d.take("async"))
-    return d.fail("'red.async' is not supported");
+    return copies::decodeAsyncStore(d, /*isReduction=*/true);
   d.inst.flags = accessFlags(d, /*isAtomic=*/true);
   bool hint = takeMemoryModifiers(d);
   d.take("noftz");

@@ -212,6 +212,26 @@ class Integers(unittest.TestCase):
                    np.clip(a.view(np.int32), -128, 127).astype(np.int32), a)
 
 
+    def test_saturating_pack(self):
+        a, b, rest = (integers(np.uint32) for _ in range(3))
+        # Half of the values are small ones.
+        a[::2], b[::2] = (np.uint32(x[::2].view(np.int32) >> 26) for x in (a, b))
+        signed = lambda x: x.view(np.int32).astype(np.int64)
+        for name, bits in (("u16", 16), ("s16", 16), ("u8", 8), ("s8", 8), ("u4", 4),
+                           ("s4", 4), ("u2", 2), ("s2", 2)):
+            low, high = ((-2**(bits - 1), 2**(bits - 1) - 1) if name[0] == "s" else
+                         (0, 2**bits - 1))
+            clip = lambda x: np.clip(signed(x), low, high) & (2**bits - 1)
+            pair = clip(a) << bits | clip(b)
+            if bits == 16:
+                self.check(f"cvt.pack.sat.{name}.s32 $d, $0, $1;",
+                           pair.astype(np.uint32), a, b)
+            else:
+                pair = pair | rest.astype(np.int64) << 2 * bits
+                self.check(f"cvt.pack.sat.{name}.s32.b32 $d, $0, $1, $2;",
+                           pair.astype(np.uint32), a, b, rest)
+
+
 class Floats(unittest.TestCase):
     def check(self, instruction, expected, *operands):
         got = apply(instruction, np.uint32, [bits_of(o) for o in operands])

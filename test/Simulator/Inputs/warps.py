@@ -243,6 +243,63 @@ wait:
         rank = np.arange(256) // 32 % 4
         np.testing.assert_array_equal(got, (rank - 1) % 4)
 
+    # Each thread sends to the next CTA's shared memory, whose mbarrier counts.
+    SEND = """
+  mov.u32 %bar, mbar;
+  mov.u32 %a, cells;
+  mad.lo.u32 %a, %t, 4, %a;
+  st.shared.b32 [%a], 5;
+  setp.eq.u32 %q, %t, 0;
+  @%q mbarrier.init.shared.b64 [%bar], 1;
+  @%q mbarrier.arrive.expect_tx.shared.b64 _, [%bar], {expected};
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  mov.u32 %b, %cluster_ctarank;
+  xor.b32 %c, %b, 1;
+  mapa.shared::cluster.u32 %d, %a, %c;
+  mapa.shared::cluster.u32 %c, %bar, {counter};
+  mad.lo.u32 %b, %b, 100, %t;
+  {send}
+wait:
+  mbarrier.try_wait.parity.shared.b64 %q, [%bar], 0;
+  @!%q bra wait;
+  ld.shared.b32 %d, [%a];
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  mov.u32 %c, %ctaid.x;
+  mad.lo.u32 %t, %c, 32, %t;
+"""
+
+    def send(self, text, expected=128, counter="%c"):
+        return kernel(self.SEND.format(send=text, expected=expected,
+                                       counter=counter),
+                      SHARED.replace(".align 4", ".align 16"))
+
+    def test_asynchronous_stores(self):
+        where = "shared::cluster.mbarrier::complete_tx::bytes"
+        more = dict(grid=2, cluster=2)
+        out = [Out([64], "uint32")]
+        store = f"st.async.weak.{where}.b32 [%d], %b, [%c];"
+        value = np.arange(64) % 32 + 100 * (1 - np.arange(64) // 32)
+        np.testing.assert_array_equal(run_all(self.send(store), out, **more)[0], value)
+        reduce = f"red.async.relaxed.cluster.{where}.add.u32 [%d], %b, [%c];"
+        np.testing.assert_array_equal(run_all(self.send(reduce), out, **more)[0],
+                                      value + 5)
+        # Four lanes' values by one lane.
+        vector = ("and.b32 %r, %t, 3; setp.eq.u32 %q, %r, 0;\n  @%q "
+                  f"st.async.weak.{where}.v4.b32 [%d], {{%b, %b, %b, %b}}, [%c];")
+        text = self.send(vector).replace(".reg .pred %q, %r;",
+                                         ".reg .pred %q; .reg .b32 %r;")
+        np.testing.assert_array_equal(run_all(text, out, **more)[0], value // 4 * 4)
+        fails(self, "deadlock", self.send(store, expected=132), out, **more)
+        fails(self, "the mbarrier is in another CTA",
+              self.send(store, counter="%b"), out, **more)
+        fails(self, "is not aligned to 16", self.send(
+            f"st.async.weak.{where}.v4.b32 [%d], {{%b, %b, %b, %b}}, [%c];"), out,
+              **more)
+        fails(self, "'st.async' without an mbarrier", self.send(
+            "st.async.weak.shared::cluster.b32 [%d], %b, [%c];"), out, **more)
+
     def test_atomics(self):
         got = run_all("""
 .visible .entry kernel(.param .u64 out) {
