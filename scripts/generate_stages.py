@@ -126,7 +126,7 @@ def write_page(tools, folder):
     sections.append(
         section(
             "synchronized: when?",
-            "Acquire, put, get and release have become arrivals and waits, at barriers that each name what they guard. A wait names the use of the barrier that it waits for by a cursor; `back(3)` is the use three before. No barrier stands where another one implies its order. First the barriers, then the role that feeds the tensor core.",
+            "Acquire, put, get and release have become arrivals and waits, at barriers that each name what they guard. A wait names the use of the barrier that it waits for by a cursor; `back(3)` is the use three before. No barrier stands where another one implies its order. `lpfa-verify-schedule` proves what the pass made, from the barriers as they stand, and refuses what someone changes for the worse; `lpfa-print-schedule` lists it. First the barriers, then the role that feeds the tensor core.",
             command,
             matching(text, r"= lpfa\.barrier ") + "\n\n" + cut(
                 text, r'lpfa\.role "mma"', r"^    }$"

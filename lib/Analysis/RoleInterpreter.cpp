@@ -31,6 +31,7 @@ static int64_t toInteger(const APInt &value) {
 
 LogicalResult RoleInterpreter::interpret(RoleOp role) {
   workTile = step = 0;
+  uncertainty = 0;
   known.clear();
   return runBlock(role.getBody().front());
 }
@@ -156,9 +157,12 @@ LogicalResult RoleInterpreter::runIf(scf::IfOp op) {
     if (result.wasInterrupted())
       return failure();
   }
+  uncertainty += !condition;
   if ((!condition || *condition) && failed(runBlock(*op.thenBlock())))
     return failure();
-  if (op.elseBlock() && (!condition || !*condition))
-    return runBlock(*op.elseBlock());
+  if (op.elseBlock() && (!condition || !*condition) &&
+      failed(runBlock(*op.elseBlock())))
+    return failure();
+  uncertainty -= !condition;
   return success();
 }

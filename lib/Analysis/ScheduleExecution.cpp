@@ -74,6 +74,7 @@ void ScheduleExecution::addAccess(Value value, bool isWrite, Agent agent,
                 what.content,
                 what.range,
                 isWrite,
+                /*isCertain=*/uncertainty == 0,
                 agent,
                 thread,
                 issue,
@@ -181,7 +182,7 @@ ScheduleExecution::getPipeEdges(ArrayRef<TargetModel::PipeOrder> orders) const {
 
 bool ScheduleExecution::isSynchronization(Operation *op) const {
   return isa<WaitOp, ArriveOp, CommitOp, ExpectBytesOp, AdvanceOp, LoadAsyncOp,
-             StoreAsyncOp, StoreWaitOp, TeamBarrierOp>(op);
+             StoreAsyncOp, StoreWaitOp, TeamBarrierOp, FenceOp>(op);
 }
 
 ScheduleExecution::Use &ScheduleExecution::getUse(Value barrier, Value cursor) {

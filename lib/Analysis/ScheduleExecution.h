@@ -40,6 +40,8 @@ public:
     int64_t content;
     MemoryRange range;
     bool isWrite;
+    /// Whether it happens whatever the data are.
+    bool isCertain;
     Agent agent;
     unsigned thread;
     /// The event at which it is issued, and the one at which it happens.

@@ -428,10 +428,12 @@ std::optional<ScheduleFinding> Checker::checkContents() {
     if (read.isWrite)
       continue;
     std::vector<const Access *> own, foreign;
-    for (const Access *write : writes.lookup(&read))
-      (write->buffer == read.buffer && write->content == read.content ? own
-                                                                      : foreign)
-          .push_back(write);
+    for (const Access *write : writes.lookup(&read)) {
+      if (!(write->buffer == read.buffer && write->content == read.content))
+        foreign.push_back(write);
+      else if (write->isCertain)
+        own.push_back(write);
+    }
     int64_t covered = read.range.begin;
     llvm::stable_sort(own, [](const Access *a, const Access *b) {
       return a->range.begin < b->range.begin;

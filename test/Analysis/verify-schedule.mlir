@@ -440,6 +440,32 @@ lpfa.kernel @data stage(synchronized) threads(128) (%n: index) {
 
 // -----
 
+// R2: what is written under a condition on data may not be there.
+lpfa.kernel @may_write stage(synchronized) threads(256) shared_bytes(512) (%n: index) {
+  %c0 = arith.constant 0 : index
+  %c = lpfa.channel "C" stages(1) at [#lpfa.place<shared, 0, 512>] : !lpfa.channel<128xf32 shared>
+  %full = lpfa.barrier "C.full" stages(1) arrivals(128) : !lpfa.barrier
+  lpfa.role "writer" warps(4 from 0) registers(128) {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    %s = lpfa.slot %c use %u : !lpfa.channel<128xf32 shared>
+    %x = lpfa.splat 1.0 : !lpfa.tile<128xf32>
+    %some = arith.cmpi ne, %n, %c0 : index
+    scf.if %some {
+      lpfa.write %x -> %s : !lpfa.tile<128xf32>, !lpfa.buffer<128xf32, shared>
+    }
+    lpfa.arrive %full use %u : !lpfa.barrier
+  }
+  lpfa.role "reader" warps(4 from 4) registers(128) {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    lpfa.wait %full use %u : !lpfa.barrier
+    %s = lpfa.slot %c use %u : !lpfa.channel<128xf32 shared>
+    // expected-error@below {{race (R2): reads 'C' in bytes 0 to 512 of shared memory, where this content has not been written}}
+    %x = lpfa.read %s : !lpfa.buffer<128xf32, shared> -> !lpfa.tile<128xf32>
+  }
+}
+
+// -----
+
 lpfa.kernel @trips stage(synchronized) threads(128) (%n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -51,6 +51,8 @@ protected:
   llvm::ArrayRef<int64_t> steps;
   /// The work tile at hand, and the step of it.
   int64_t workTile = 0, step = 0;
+  /// How many conditions on data the op at hand stands under.
+  unsigned uncertainty = 0;
 
 private:
   llvm::LogicalResult runBlock(mlir::Block &block);
