@@ -103,9 +103,10 @@ def build_page():
     least = min(free[i][0] for i in made)
     cells = [str(outcome[0] - least) if isinstance(outcome, tuple) else outcome
              for outcome in free]
+    (chosen, _), = insert([placed])
     return PAGE.format(fixed=matrix(fixed), free=matrix(cells), least=least,
-                       waits=free[MAPS.index(HAND_MADE)][0], count=len(made),
-                       rest=256 - len(made))
+                       waits=free[MAPS.index(HAND_MADE)][0], chosen=chosen,
+                       count=len(made), rest=256 - len(made))
 
 
 def matrix(cells):
@@ -146,9 +147,10 @@ is in use; R3, nothing orders the two.
 ## With the barriers that each map needs
 
 What `lpfa-insert-barriers` makes of each map: the waits in a step of the tensor
-core's role, beyond the least of any map ({least}; the hand-made map has {waits}),
-or the rule that no barrier can satisfy. {count} maps can be made to work; each of
-these has been proved again by `lpfa-verify-schedule`. The other {rest} cannot.
+core's role, beyond the least of any map ({least}; the hand-made map has {waits}, the
+one that `lpfa-place-tiles` chooses {chosen}), or the rule that no barrier can
+satisfy. {count} maps can be made to work; each of these has been proved again by
+`lpfa-verify-schedule`. The other {rest} cannot.
 
 {free}
 """

@@ -316,10 +316,28 @@ LogicalResult PlaceTiles::placeSharedMemory(KernelOp kernel) {
   }
   if (sharedBytes <= TargetModel::sharedMemoryBytes)
     return success();
-  InFlightDiagnostic diagnostic =
-      kernel.emitOpError("needs ")
-      << sharedBytes << " bytes of shared memory, of "
-      << TargetModel::sharedMemoryBytes << "; fewer ring stages would fit";
+  // The smallest change: shorter rings.
+  int64_t slots = 0;
+  for (BufferId buffer : buffers)
+    slots = std::max(slots, getStages(buffer));
+  auto getBytes = [&](int64_t most) {
+    int64_t bytes = 0;
+    for (BufferId buffer : buffers)
+      bytes =
+          llvm::alignTo(bytes, getAlignment(buffer)) +
+          getBufferType(buffer).getSize() * std::min(getStages(buffer), most);
+    return bytes;
+  };
+  while (slots > 0 && getBytes(slots) > TargetModel::sharedMemoryBytes)
+    --slots;
+  InFlightDiagnostic diagnostic = kernel.emitOpError("needs ")
+                                  << sharedBytes << " bytes of shared memory, "
+                                  << "of " << TargetModel::sharedMemoryBytes;
+  if (slots > 0)
+    diagnostic << "; with rings of " << slots << " slots at most it would need "
+               << getBytes(slots);
+  else
+    diagnostic << "; rings of one slot would still need " << getBytes(1);
   for (BufferId buffer : buffers)
     diagnostic.attachNote(buffer.declaration->getLoc())
         << "'" << getBufferName(buffer.declaration) << "' takes "

@@ -48,3 +48,13 @@ lpfa.kernel @f stage(roles) threads(256) (%in: !lpfa.view<?x128xf8E4M3FN>, %s: !
     }
   }
 }
+
+// Rings too long for shared memory: how long they could be.
+
+// RUN: sed -e 's/"A" stages(1)/"A" stages(12)/' %s | not lpfa-opt -pass-pipeline='builtin.module(lpfa.kernel(lpfa-place-tiles))' 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=SHARED
+
+// SHARED: error: 'lpfa.kernel' op needs 301056 bytes of shared memory, of 232448; with rings of 9 slots at most it would need 225792
+// SHARED: note: 'A' takes 12 times 16384 bytes
+// SHARED: note: 'A' takes 12 times 8192 bytes
+// SHARED: note: 'A' takes 12 times 512 bytes
