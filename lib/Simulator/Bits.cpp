@@ -321,6 +321,7 @@ void decodeBfe(Decoder &d) {
   d.source(1, type);
   d.source(2, Type::U32);
   d.source(3, Type::U32);
+  d.inst.undef = Undef::Extract;
   auto pick = [](auto zero) -> ExecuteFn {
     using T = decltype(zero);
     return ternary<BitFieldExtract, T, T, uint32_t, uint32_t>;

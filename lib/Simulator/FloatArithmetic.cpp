@@ -345,6 +345,18 @@ Status narrowSign(Warp &w, const Instruction &i, LaneMask mask) {
   return Status::Next;
 }
 
+/// An fma of f32 whose factors have 16 bits, rounded to nearest.
+template <ElementFormat factors>
+Status mixedFma(Warp &w, const Instruction &i, LaneMask mask) {
+  const uint32_t *a = w.words(i[1]), *b = w.words(i[2]), *c = w.words(i[3]);
+  forLanes<uint32_t>(w.words(i[0]), mask, [=](unsigned l) {
+    return llvm::bit_cast<uint32_t>(canonicalNaN(fusedMultiplyAdd(
+        decode(factors, a[l] & 0xFFFF), decode(factors, b[l] & 0xFFFF),
+        llvm::bit_cast<float>(c[l]))));
+  });
+  return Status::Next;
+}
+
 Status testProperty(Warp &w, const Instruction &i, LaneMask mask) {
   LaneMask result = 0;
   for (unsigned l = 0; l != warpSize; ++l) {
@@ -485,7 +497,20 @@ template <typename Op> void decodeFunction(Decoder &d) {
 void decodeFma(Decoder &d) {
   Type type = d.needType();
   bool relu = d.take("relu");
+  std::optional<Type> factors = peekFloat(d);
   floatOperands(d, type, 3);
+  if (factors) {
+    if (type != Type::F32 ||
+        (*factors != Type::BF16 && *factors != Type::F16) || relu ||
+        d.inst.flags || d.inst.selector != FE_TONEAREST)
+      return d.fail("'fma' of these types is not supported");
+    d.source(1, *factors);
+    d.source(2, *factors);
+    d.finish();
+    d.inst.execute = *factors == Type::BF16 ? mixedFma<ElementFormat::BF16>
+                                            : mixedFma<ElementFormat::F16>;
+    return;
+  }
   d.finish();
   relu ? choose<FmaRelu, 3>(d) : choose<Fma, 3>(d);
 }

@@ -119,6 +119,7 @@ enum class Undef : uint8_t {
   Bitwise, ///< byte by byte, union of the sources
   And,     ///< as Bitwise, but a byte of zeros makes a byte of zeros
   Shift,   ///< by whole bytes if the amount is a constant multiple of 8
+  Extract, ///< bfe of whole bytes at a constant place
   Permute, ///< prmt with a constant selector
   Select,  ///< the chosen source; the predicate must be defined to choose
   Self     ///< the instruction's function sees to it

@@ -25,6 +25,9 @@ UndefinedResult::UndefinedResult(Warp &warp, const Instruction &instruction,
   case Undef::Shift:
     shift();
     break;
+  case Undef::Extract:
+    extract();
+    break;
   case Undef::Permute:
     permute();
     break;
@@ -102,16 +105,22 @@ void UndefinedResult::bitwise() {
   }
 }
 
+/// Whether an operand is defined and the same in lane 0 and all active ones.
+bool UndefinedResult::isUniform(const Operand &o) const {
+  uint64_t first = warp.lane(o, 0);
+  bool uniform = !warp.undefinedLanes(o);
+  for (unsigned l = 0; l != warpSize && uniform; ++l)
+    uniform = !((mask >> l) & 1) || warp.lane(o, l) == first;
+  return uniform;
+}
+
 /// flags bit 0: to the right.
 void UndefinedResult::shift() {
   const Operand &o = instruction[0], &value = instruction[1],
                 &amount = instruction[2];
   unsigned size = std::max(1u, bytesOf(instruction.type));
   uint64_t first = warp.lane(amount, 0);
-  bool byBytes =
-      !warp.undefinedLanes(amount) && first % 8 == 0 && first / 8 <= size;
-  for (unsigned l = 0; l != warpSize && byBytes; ++l)
-    byBytes = !((mask >> l) & 1) || warp.lane(amount, l) == first;
+  bool byBytes = isUniform(amount) && first % 8 == 0 && first / 8 <= size;
   bool right = instruction.flags & 1;
   bool isArithmetic = right && isSigned(instruction.type);
   LaneMask any = warp.undefinedLanes(value) | warp.undefinedLanes(amount);
@@ -122,6 +131,30 @@ void UndefinedResult::shift() {
       if (from >= int(size) && isArithmetic)
         from = size - 1;
       lanes = from < 0 || from >= int(size) ? 0 : source(value, from);
+    }
+    add(o, b, lanes);
+  }
+}
+
+/// bfe d, a, position, length.
+void UndefinedResult::extract() {
+  const Operand &o = instruction[0], &value = instruction[1],
+                &position = instruction[2], &length = instruction[3];
+  uint64_t first = warp.lane(position, 0), count = warp.lane(length, 0);
+  bool isConstant =
+      isUniform(position) && isUniform(length) && !isSigned(instruction.type);
+  LaneMask any = warp.undefinedLanes(value) | warp.undefinedLanes(position) |
+                 warp.undefinedLanes(length);
+  for (unsigned b = 0, n = Warp::trackedBytes(o); b != n; ++b) {
+    LaneMask lanes = any;
+    if (isConstant) {
+      // The bytes that have any of the result's bits 8 b to 8 b + 7.
+      uint64_t begin = first + 8 * b;
+      uint64_t end = first + std::min<uint64_t>(8 * b + 8, count);
+      lanes = 0;
+      for (uint64_t from = begin / 8; begin < end && from <= (end - 1) / 8;
+           ++from)
+        lanes |= source(value, from);
     }
     add(o, b, lanes);
   }

@@ -32,8 +32,10 @@ private:
   void copy();
   void bitwise();
   void shift();
+  void extract();
   void permute();
   void select();
+  bool isUniform(const Operand &o) const;
   /// The undefined lanes of a byte of a source.
   LaneMask source(const Operand &o, unsigned byte) const;
   void add(const Operand &destination, unsigned byte, LaneMask lanes);

@@ -423,6 +423,21 @@ done:
   and.b32 %d, %b, 255;
 """, SHARED), [Out([64], "uint32")], block=64)[0]
         np.testing.assert_array_equal(got, np.full(64, 7))
+        got = run(kernel("""
+  mov.u32 %a, cells;
+  mad.lo.u32 %a, %t, 4, %a;
+  st.shared.b8 [%a+2], 7;
+  ld.shared.b32 %b, [%a];
+  bfe.u32 %d, %b, 16, 8;
+""", SHARED), [Out([64], "uint32")], block=64)[0]
+        np.testing.assert_array_equal(got, np.full(64, 7))
+        self.check("stores an undefined value", """
+  mov.u32 %a, cells;
+  mad.lo.u32 %a, %t, 4, %a;
+  st.shared.b8 [%a+2], 7;
+  ld.shared.b32 %b, [%a];
+  bfe.u32 %d, %b, 8, 16;
+""")
         self.check("stores an undefined value", """
   mov.u32 %a, cells;
   mad.lo.u32 %a, %t, 4, %a;
