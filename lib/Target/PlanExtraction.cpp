@@ -40,9 +40,12 @@ private:
   LogicalResult addOp(Operation &op);
   LogicalResult addIndex(Operation &op);
   LogicalResult addEmpty(tensor::EmptyOp op);
+  FailureOr<HostTensor> makeDestination(LaunchOp launch, unsigned index);
   LogicalResult addLaunch(LaunchOp op);
-  FailureOr<PlanParameter>
-  getParameter(LaunchOp launch, LLVM::LLVMFuncOp kernel, unsigned index);
+  FailureOr<PlanParameter> getParameter(LaunchOp launch,
+                                        ArrayRef<HostTensor> outputs,
+                                        LLVM::LLVMFuncOp kernel,
+                                        unsigned index);
 
   FailureOr<Formula> getFormula(Operation &user, Value value);
   FailureOr<Formula> getFormula(Operation &user, AffineExpr expr,
@@ -53,8 +56,8 @@ private:
   LaunchPlan plan;
   DenseMap<Value, HostTensor> tensors;
   DenseMap<Value, Formula> formulas;
-  /// The `tensor.empty` that each of the function's results lives in.
-  DenseMap<Operation *, unsigned> results;
+  /// The first launch's result that each of the function's results lives in.
+  DenseMap<Value, unsigned> results;
 };
 
 std::string getElementName(Type type) {
@@ -72,17 +75,26 @@ std::vector<Formula> getContiguousStrides(ArrayRef<Formula> sizes) {
   return strides;
 }
 
-/// The `tensor.empty` that `value` is written into, through launches and casts.
-Operation *findEmpty(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (isa<tensor::EmptyOp>(op))
-      return op;
-    if (auto launch = dyn_cast<LaunchOp>(op))
-      value = launch.getOutputs()[cast<OpResult>(value).getResultNumber()];
-    else if (auto cast = dyn_cast<tensor::CastOp>(op))
-      value = cast.getSource();
-    else
-      return nullptr;
+/// The tensor behind casts.
+Value skipCasts(Value value) {
+  while (auto cast = value.getDefiningOp<tensor::CastOp>())
+    value = cast.getSource();
+  return value;
+}
+
+/// The `tensor.empty` that a launch writes into, each time a buffer of its own.
+tensor::EmptyOp getEmpty(Value output) {
+  return skipCasts(output).getDefiningOp<tensor::EmptyOp>();
+}
+
+/// The result of the launch that first wrote into the buffer of `value`.
+Value findFirstWritten(Value value) {
+  value = skipCasts(value);
+  while (auto launch = value.getDefiningOp<LaunchOp>()) {
+    Value output = launch.getOutputs()[cast<OpResult>(value).getResultNumber()];
+    if (getEmpty(output))
+      return value;
+    value = skipCasts(output);
   }
   return nullptr;
 }
@@ -96,8 +108,8 @@ FailureOr<LaunchPlan> Extractor::run() {
 
   Operation *terminator = func.getBody().front().getTerminator();
   for (Value value : terminator->getOperands()) {
-    Operation *empty = findEmpty(value);
-    if (!empty || !results.try_emplace(empty, plan.results.size()).second)
+    Value first = findFirstWritten(value);
+    if (!first || !results.try_emplace(first, plan.results.size()).second)
       return terminator->emitError("a launch plan's results are different "
                                    "tensors that its kernels wrote");
     plan.results.emplace_back();
@@ -170,28 +182,41 @@ LogicalResult Extractor::addEmpty(tensor::EmptyOp op) {
     tensor.sizes.push_back(*formula);
   }
   tensor.strides = getContiguousStrides(tensor.sizes);
-  std::string element = getElementName(type.getElementType());
+  tensors[op] = std::move(tensor);
+  return success();
+}
+
+/// The tensor of output `index`: that of its operand, or a fresh buffer.
+FailureOr<HostTensor> Extractor::makeDestination(LaunchOp launch,
+                                                 unsigned index) {
+  Value output = launch.getOutputs()[index];
+  auto found = tensors.find(output);
+  if (found == tensors.end())
+    return launch.emitError("writes a tensor that the plan does not know");
+  HostTensor tensor = found->second;
+  if (!getEmpty(output))
+    return tensor;
+  std::string element =
+      getElementName(cast<RankedTensorType>(output.getType()).getElementType());
   std::optional<unsigned> bits = getElementBits(element);
   if (!bits)
-    return op.emitError("a launch plan cannot hold tensors of ") << element;
-
-  auto result = results.find(op);
+    return launch.emitError("a launch plan cannot hold tensors of ") << element;
+  auto result = results.find(launch.getResults()[index]);
   if (result != results.end()) {
     tensor.buffer = {PlanBuffer::Kind::Result, result->second};
     plan.results[result->second] = {element, tensor.sizes};
-  } else {
-    tensor.buffer = {PlanBuffer::Kind::Temporary,
-                     static_cast<unsigned>(plan.temporaries.size())};
-    Formula count = 1;
-    for (const Formula &size : tensor.sizes)
-      count = count * size;
-    Formula bytes = *bits % 8 == 0 ? count * Formula(*bits / 8)
-                                   : Formula::get(Formula::Kind::CeilDiv,
-                                                  {count * Formula(*bits), 8});
-    plan.temporaries.push_back({bytes});
+    return tensor;
   }
-  tensors[op] = std::move(tensor);
-  return success();
+  tensor.buffer = {PlanBuffer::Kind::Temporary,
+                   static_cast<unsigned>(plan.temporaries.size())};
+  Formula count = 1;
+  for (const Formula &size : tensor.sizes)
+    count = count * size;
+  Formula bytes = *bits % 8 == 0 ? count * Formula(*bits / 8)
+                                 : Formula::get(Formula::Kind::CeilDiv,
+                                                {count * Formula(*bits), 8});
+  plan.temporaries.push_back({bytes});
+  return tensor;
 }
 
 //===----------------------------------------------------------------------===//
@@ -368,6 +393,7 @@ LogicalResult Extractor::addIndex(Operation &op) {
 //===----------------------------------------------------------------------===//
 
 FailureOr<PlanParameter> Extractor::getParameter(LaunchOp launch,
+                                                 ArrayRef<HostTensor> outputs,
                                                  LLVM::LLVMFuncOp kernel,
                                                  unsigned index) {
   auto attr = kernel.getArgAttrOfType<ParameterAttr>(
@@ -394,10 +420,17 @@ FailureOr<PlanParameter> Extractor::getParameter(LaunchOp launch,
     return parameter;
   }
 
+  size_t inputs = launch.getInputs().size();
+  size_t number = attr.getOperand();
   auto found = tensors.find(operand);
-  if (found == tensors.end())
-    return fail("is of a tensor that the plan does not know");
-  const HostTensor &tensor = found->second;
+  if (number < inputs) {
+    if (found == tensors.end())
+      return fail("is of a tensor that the plan does not know");
+    if (getEmpty(operand))
+      return fail("is of a tensor that no kernel wrote");
+  }
+  const HostTensor &tensor =
+      number < inputs ? found->second : outputs[number - inputs];
   switch (attr.getKind()) {
   case ParameterKind::Pointer:
     parameter.kind = PlanParameter::Kind::Pointer;
@@ -474,23 +507,25 @@ LogicalResult Extractor::addLaunch(LaunchOp launch) {
            << kernel.getName() << "' needs " << planned.dynamicSharedBytes
            << " bytes of shared memory, more than "
            << TargetModel::sharedMemoryBytes;
+  SmallVector<HostTensor> outputs;
+  for (unsigned i = 0, e = launch.getOutputs().size(); i < e; ++i) {
+    FailureOr<HostTensor> tensor = makeDestination(launch, i);
+    if (failed(tensor))
+      return failure();
+    if (tensor->buffer.kind == PlanBuffer::Kind::Argument)
+      return launch.emitError("writes an argument of the function");
+    outputs.push_back(std::move(*tensor));
+  }
   for (unsigned i = 0, e = kernel.getNumArguments(); i < e; ++i) {
-    FailureOr<PlanParameter> parameter = getParameter(launch, kernel, i);
+    FailureOr<PlanParameter> parameter =
+        getParameter(launch, outputs, kernel, i);
     if (failed(parameter))
       return failure();
     planned.parameters.push_back(std::move(*parameter));
   }
   plan.kernels.push_back(std::move(planned));
-
-  for (auto [result, output] :
-       llvm::zip_equal(launch.getResults(), launch.getOutputs())) {
-    auto tensor = tensors.find(output);
-    if (tensor == tensors.end())
-      return launch.emitError("writes a tensor that the plan does not know");
-    if (tensor->second.buffer.kind == PlanBuffer::Kind::Argument)
-      return launch.emitError("writes an argument of the function");
-    tensors[result] = HostTensor(tensor->second);
-  }
+  for (auto [result, tensor] : llvm::zip_equal(launch.getResults(), outputs))
+    tensors[result] = std::move(tensor);
   return success();
 }
 

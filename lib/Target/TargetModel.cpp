@@ -21,18 +21,24 @@ std::optional<TargetModel> TargetModel::get(llvm::StringRef chip) {
     model.features = "+ptx86";
     model.tensorMemory = false;
     model.tensorMemoryReduction = false;
+    model.narrowFloatConversions = false;
+    model.accessBytes = 16;
     model.multiprocessors = 132;
     model.exponentialsPerClock = 16;
   } else if (chip == "sm_100a") {
     model.features = "+ptx88";
     model.tensorMemory = true;
     model.tensorMemoryReduction = false;
+    model.narrowFloatConversions = true;
+    model.accessBytes = 32;
     model.multiprocessors = 148;
     model.exponentialsPerClock = 16;
   } else if (chip == "sm_103a") {
     model.features = "+ptx88";
     model.tensorMemory = true;
     model.tensorMemoryReduction = true;
+    model.narrowFloatConversions = true;
+    model.accessBytes = 32;
     model.multiprocessors = 148;
     model.exponentialsPerClock = 32;
   } else {

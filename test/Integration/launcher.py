@@ -11,6 +11,7 @@ It knows plan.json and launch.json alone, and puts a guard of chosen bytes
 before and after every buffer, so that a kernel that reads beyond a tensor
 shows in its result, and one that writes there in the guard."""
 
+import ctypes
 import json
 import os
 import subprocess
@@ -22,7 +23,9 @@ GUARD = 4096  # bytes on either side; a multiple of any alignment
 MULTIPROCESSORS = 2  # few, so that persistent kernels loop
 
 DTYPES = {"bf16": np.uint16, "f16": np.float16, "f32": np.float32,
-          "i32": np.int32}
+          "i32": np.int32, "f8E4M3FN": np.uint8, "f8E5M2": np.uint8,
+          "f8E8M0FNU": np.uint8}
+PACKED = {"f6E2M3FN": 6, "f6E3M2FN": 6, "f4E2M1FN": 4}  # bits of a code
 MAP_ELEMENTS = {"i8": "u8", "i16": "u16", "i32": "s32"}
 
 OPERATIONS = {
@@ -50,7 +53,7 @@ def evaluate(formula, arrays):
         return arrays[operands[0]].shape[operands[1]]
     if name == "stride":
         array = arrays[operands[0]]
-        return int(np.prod(array.shape[operands[1] + 1:]))
+        return array.strides[operands[1]] // array.itemsize
     if name == "multiprocessors":
         return MULTIPROCESSORS
     values = [evaluate(x, arrays) for x in operands]
@@ -59,29 +62,51 @@ def evaluate(formula, arrays):
     return OPERATIONS[name](*values)
 
 
-def guarded(data, fill):
-    guard = np.full(GUARD, fill, np.uint8)
-    return np.concatenate([guard, data, guard])
+def pack(codes, bits):
+    """Codes, one a byte, without gaps, lowest bits first."""
+    digits = np.unpackbits(codes.reshape(-1, 1), axis=1, bitorder="little")
+    return np.packbits(digits[:, :bits], bitorder="little")
+
+
+def unpack(data, bits, count):
+    digits = np.unpackbits(data, bitorder="little")[:count * bits]
+    return np.packbits(digits.reshape(-1, bits), axis=1,
+                       bitorder="little").ravel()
+
+
+def span(array):
+    """The bytes from an array's first element to its last, gaps too; strides
+    are not negative."""
+    if array.size == 0:
+        return np.zeros(0, np.uint8)
+    last = sum((n - 1) * s for n, s in zip(array.shape, array.strides))
+    memory = (ctypes.c_uint8 * (last + array.itemsize)).from_address(
+        array.ctypes.data)
+    return np.frombuffer(memory, np.uint8)
 
 
 class Memory:
-    """Buffers as files in a folder, one for each of the plan's."""
+    """Buffers as files in a folder, one for each of the plan's, `shift` bytes
+    behind a place that is aligned to any access."""
 
-    def __init__(self, folder, fill):
+    def __init__(self, folder, fill, shift):
         self.folder = Path(folder)
         self.fill = fill
+        self.before = GUARD + shift
 
     def path(self, buffer):
         return self.folder / f"{buffer[0]}{buffer[1]}.npy"
 
     def write(self, buffer, data):
-        np.save(self.path(buffer), guarded(data, self.fill))
+        np.save(self.path(buffer), np.concatenate([
+            np.full(self.before, self.fill, np.uint8), data,
+            np.full(GUARD, self.fill, np.uint8)]))
 
     def read(self, buffer):
         data = np.load(self.path(buffer))
-        for guard in (data[:GUARD], data[-GUARD:]):
+        for guard in (data[:self.before], data[-GUARD:]):
             assert np.all(guard == self.fill), f"written beyond {buffer}"
-        return data[GUARD:-GUARD]
+        return data[self.before:-GUARD]
 
 
 def parameter(description, memory, value):
@@ -90,7 +115,7 @@ def parameter(description, memory, value):
     if kind in ("i32", "i64"):
         return {"type": f"s{kind[1:]}", "value": value(content)}
     buffer = content if kind == "pointer" else content["buffer"]
-    place = {"buffer": memory.path(buffer).stem, "byte_offset": GUARD}
+    place = {"buffer": memory.path(buffer).stem, "byte_offset": memory.before}
     if kind == "pointer":
         return place
     swizzle = content["swizzle"]
@@ -105,29 +130,33 @@ def parameter(description, memory, value):
     }}
 
 
-def launch(folder, function, arrays, simulator, fill=0, options=()):
+def launch(folder, function, arrays, simulator, fill=0, options=(), shift=0):
     """Runs a function of folder/plan.json; its results.
 
-    `fill` is the byte in guards and in fresh buffers."""
+    `fill` is the byte in guards and in fresh buffers, `shift` how many bytes
+    buffers are off the best alignment. Arrays keep their strides; those of
+    types narrower than a byte are codes, one a byte, here and in results."""
     plan = json.loads(Path(folder, "plan.json").read_text())
     assert plan["schema_version"] == 1
     entry, = (f for f in plan["functions"] if f["function"] == function)
-    arrays = [np.ascontiguousarray(x) for x in arrays]
     value = lambda formula: evaluate(formula, arrays)
     for check in entry["checks"]:
         assert value(check["condition"]), check["message"]
-    work = Path(folder, f"launch-{fill:02x}")
+    work = Path(folder, f"launch-{len(list(Path(folder).iterdir()))}")
     work.mkdir()
-    memory = Memory(work, fill)
-    for i, array in enumerate(arrays):
-        memory.write(("argument", i), array.view(np.uint8).ravel())
+    memory = Memory(work, fill, shift)
+    inputs = [pack(x, PACKED[a["element"]]) if a["element"] in PACKED
+              else span(x) for x, a in zip(arrays, entry["arguments"])]
+    for i, data in enumerate(inputs):
+        memory.write(("argument", i), data)
     results = []
     for i, result in enumerate(entry["results"]):
         shape = [value(x) for x in result["shape"]]
-        dtype = np.dtype(DTYPES[result["element"]])
-        size = int(np.prod(shape)) * dtype.itemsize
+        bits = PACKED.get(result["element"])
+        dtype = np.dtype(DTYPES.get(result["element"], np.uint8))
+        size = -(-int(np.prod(shape)) * (bits or 8 * dtype.itemsize) // 8)
         memory.write(("result", i), np.full(size, fill, np.uint8))
-        results.append((shape, dtype))
+        results.append((shape, dtype, bits))
     for i, temporary in enumerate(entry["temporaries"]):
         size = value(temporary["bytes"])
         memory.write(("temporary", i), np.full(size, fill, np.uint8))
@@ -154,10 +183,14 @@ def launch(folder, function, arrays, simulator, fill=0, options=()):
              f"--launch={path}", f"--out={work}", *options],
             capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-    for i in range(len(arrays)):
-        data = arrays[i].view(np.uint8).ravel()
+    for i, data in enumerate(inputs):
         assert np.array_equal(memory.read(("argument", i)), data)
     for i in range(len(entry["temporaries"])):
         memory.read(("temporary", i))
-    return [memory.read(("result", i)).view(dtype).reshape(shape)
-            for i, (shape, dtype) in enumerate(results)]
+
+    def result(i, shape, dtype, bits):
+        data = memory.read(("result", i))
+        if bits:
+            data = unpack(data, bits, int(np.prod(shape)))
+        return data.view(dtype).reshape(shape)
+    return [result(i, *description) for i, description in enumerate(results)]

@@ -44,6 +44,8 @@ private:
   // Storage outlives the memory that refers to it.
   std::vector<NpyArray> arguments, results;
   std::vector<std::vector<uint8_t>> temporaries;
+  /// What kernels write where the elements are f6 or f4.
+  std::vector<std::vector<uint8_t>> packedResults;
   sim::DeviceMemory memory;
   std::vector<unsigned> argumentNumbers, temporaryNumbers, resultNumbers;
 };
@@ -72,12 +74,13 @@ llvm::Error PlanRun::prepare(TypeRange resultTypes, ArrayRef<NpyArray> arrays) {
   }
 
   for (auto [index, argument] : llvm::enumerate(plan.arguments)) {
-    // A kernel would find f6 and f4 packed, an array has one code a byte.
-    if (getElementBits(argument.element).value_or(0) < 8)
-      return llvm::createStringError("argument " + Twine(index) +
-                                     ": kernels take no " + argument.element);
-    argumentNumbers.push_back(memory.addBuffer(
-        ("argument " + Twine(index)).str(), arguments[index].data));
+    // Kernels take f6 and f4 packed, an array has one code a byte.
+    std::vector<uint8_t> &data = arguments[index].data;
+    unsigned bits = getElementBits(argument.element).value_or(8);
+    if (bits < 8)
+      data = packCodes(data, bits);
+    argumentNumbers.push_back(
+        memory.addBuffer(("argument " + Twine(index)).str(), data));
   }
   for (const auto &[index, temporary] : llvm::enumerate(plan.temporaries)) {
     std::string name = ("temporary " + Twine(index)).str();
@@ -88,6 +91,7 @@ llvm::Error PlanRun::prepare(TypeRange resultTypes, ArrayRef<NpyArray> arrays) {
     temporaryNumbers.push_back(memory.addOutput(name, temporaries.back()));
   }
   results.reserve(plan.results.size());
+  packedResults.resize(plan.results.size());
   for (const auto &[index, result] : llvm::enumerate(plan.results)) {
     std::string name = ("result " + Twine(index)).str();
     SmallVector<int64_t> shape;
@@ -99,7 +103,13 @@ llvm::Error PlanRun::prepare(TypeRange resultTypes, ArrayRef<NpyArray> arrays) {
     }
     auto type = cast<RankedTensorType>(resultTypes[index]);
     results.push_back(makeArray(type, shape));
-    resultNumbers.push_back(memory.addOutput(name, results.back().data));
+    std::vector<uint8_t> *data = &results.back().data;
+    unsigned bits = getElementBits(result.element).value_or(8);
+    if (bits < 8) {
+      packedResults[index] = packCodes(*data, bits);
+      data = &packedResults[index];
+    }
+    resultNumbers.push_back(memory.addOutput(name, *data));
   }
   return llvm::Error::success();
 }
@@ -257,10 +267,13 @@ Expected<std::vector<NpyArray>> PlanRun::takeResults() {
     if (results[index].data.empty())
       continue;
     int64_t byte = memory.firstUndefined(number);
+    unsigned bits = getElementBits(plan.results[index].element).value_or(8);
     if (byte >= 0)
       return llvm::createStringError("result " + Twine(index) +
                                      ": no kernel wrote element " +
-                                     Twine(byte / results[index].itemSize));
+                                     Twine(byte * 8 / bits));
+    if (bits < 8)
+      unpackCodes(packedResults[index], bits, results[index].data);
   }
   return std::move(results);
 }

@@ -47,6 +47,14 @@ public:
   /// Whether the chip has `tcgen05.ld.red` (PTX 9.7.16.8).
   bool hasTensorMemoryReduction() const { return tensorMemoryReduction; }
 
+  /// Whether the chip converts to and from f8E8M0FNU and elements of six and
+  /// four bits (PTX 9.7.9.21).
+  bool hasNarrowFloatConversions() const { return narrowFloatConversions; }
+
+  /// The widest access of a thread to global memory (PTX 9.7.9.8: 256 bits from
+  /// sm_100 on).
+  int64_t getAccessBytes() const { return accessBytes; }
+
   /// Streaming multiprocessors of the product that the chip is best known in
   /// (H200, B200, B300), the default size of a persistent grid.
   int64_t getMultiprocessors() const { return multiprocessors; }
@@ -189,6 +197,8 @@ private:
   llvm::StringRef features;
   bool tensorMemory;
   bool tensorMemoryReduction;
+  bool narrowFloatConversions;
+  int64_t accessBytes;
   int64_t multiprocessors;
   int64_t exponentialsPerClock;
 };

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -62,13 +63,17 @@ Value lpfa::emitBlockScale(OpBuilder &builder, Location loc, Value magnitude,
       builder, loc, Float8E8M0FNUType::get(builder.getContext()), rounded);
 }
 
-// From an element's index to its block's.
-static AffineMap getBlockMap(MLIRContext *context, int64_t rank, int64_t axis) {
+// From an element's index to its block's, where a block has `size` elements
+// along each of `axes`.
+static AffineMap getBlockMap(MLIRContext *context, int64_t rank,
+                             ArrayRef<int64_t> axes, int64_t size) {
   Builder builder(context);
   AffineMap map = builder.getMultiDimIdentityMap(rank);
-  return map.replace(builder.getAffineDimExpr(axis),
-                     builder.getAffineDimExpr(axis).floorDiv(kBlockSize), rank,
-                     0);
+  for (int64_t axis : axes) {
+    AffineExpr dim = builder.getAffineDimExpr(axis);
+    map = map.replace(dim, dim.floorDiv(size), rank, 0);
+  }
+  return map;
 }
 
 static Value emitEmpty(OpBuilder &builder, Location loc,
@@ -83,9 +88,47 @@ static Value emitWidened(OpBuilder &builder, Location loc, Value x) {
   return arith::ExtFOp::create(builder, loc, builder.getF32Type(), x);
 }
 
+// The scale of an NVFP4 block and an element's code, see `lpfa.quantize`.
+static Value emitNVScale(OpBuilder &b, Location loc, Value magnitude,
+                         Value globalScale) {
+  Type f32 = b.getF32Type();
+  Value amax = arith::BitcastOp::create(b, loc, f32, magnitude);
+  Value product = arith::MulFOp::create(b, loc, amax, globalScale);
+  Value bits = emitMagnitude(b, loc, product);
+  Value scaled = arith::BitcastOp::create(b, loc, f32, bits);
+  Value ratio = arith::MulFOp::create(b, loc, scaled,
+                                      emitF32(b, loc, APFloat(1.0f / 6.0f)));
+  Value isFinite = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                         magnitude, emitI32(b, loc, kInfinity));
+  Value nan = emitF32(b, loc, APFloat::getNaN(APFloat::IEEEsingle()));
+  Value rounded = arith::SelectOp::create(b, loc, isFinite, ratio, nan);
+  return EncodeOp::create(b, loc, Float8E4M3FNType::get(b.getContext()),
+                          rounded);
+}
+
+static Value emitNVRatio(OpBuilder &b, Location loc, Value x, Value scale,
+                         Value globalScale) {
+  Value y = arith::MulFOp::create(b, loc, x, globalScale);
+  Value zero = emitF32(b, loc, APFloat(0.0f));
+  Value signedZero = math::CopySignOp::create(b, loc, zero, y);
+  Value isZero =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, scale, zero);
+  Value ratio = arith::DivFOp::create(b, loc, y, scale);
+  return arith::SelectOp::create(b, loc, isZero, signedZero, ratio);
+}
+
+// A 0-d tensor's element, or nothing.
+static Value emitScalar(OpBuilder &builder, Location loc, Value tensor) {
+  if (!tensor)
+    return Value();
+  return tensor::ExtractOp::create(builder, loc, tensor, ValueRange());
+}
+
 namespace {
 
 // Three loops: the largest magnitude of every block, its scale, the elements.
+// Of squares the first has one for each square, the second one for each row, or
+// column, of them.
 struct QuantizeLowering : OpRewritePattern<QuantizeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -94,22 +137,39 @@ struct QuantizeLowering : OpRewritePattern<QuantizeOp> {
     Location loc = op.getLoc();
     Value input = op.getInput();
     int64_t rank = op.getInput().getType().getRank();
+    int64_t axis = op.getAxis(), blockSize = op.getBlockSize();
     auto element = cast<FloatType>(op.getElements().getType().getElementType());
     ScaleRule rule = op.getRule();
+    Value globalScale = emitScalar(rewriter, loc, op.getGlobalScale());
 
     ReifiedRankedShapedTypeDims sizes;
     if (failed(reifyResultShapes(rewriter, op, sizes)))
       return rewriter.notifyMatchFailure(op, "result shapes are not reified");
+    SmallVector<int64_t> axes = {axis}, other;
+    if (op.getSquare()) {
+      other.push_back(axis == rank - 1 ? rank - 2 : rank - 1);
+      axes.push_back(other.front());
+    }
+    MLIRContext *context = rewriter.getContext();
     AffineMap elementMap = rewriter.getMultiDimIdentityMap(rank);
-    AffineMap blockMap = getBlockMap(rewriter.getContext(), rank, op.getAxis());
+    AffineMap scaleMap = getBlockMap(context, rank, axis, blockSize);
+    AffineMap blockMap = getBlockMap(context, rank, axes, blockSize);
+    // From a scale's index to its block's.
+    AffineMap repeatMap = getBlockMap(context, rank, other, blockSize);
     SmallVector<utils::IteratorType> parallel(rank,
                                               utils::IteratorType::parallel);
     SmallVector<utils::IteratorType> reduction = parallel;
-    reduction[op.getAxis()] = utils::IteratorType::reduction;
+    SmallVector<OpFoldResult> blocks = sizes[1];
+    for (int64_t dim : axes)
+      reduction[dim] = utils::IteratorType::reduction;
+    for (int64_t dim : other)
+      blocks[dim] = affine::makeComposedFoldedAffineApply(
+          rewriter, loc, rewriter.getAffineDimExpr(0).ceilDiv(blockSize),
+          {blocks[dim]});
 
     Value zeros = linalg::FillOp::create(
                       rewriter, loc, emitI32(rewriter, loc, 0),
-                      emitEmpty(rewriter, loc, sizes[1], rewriter.getI32Type()))
+                      emitEmpty(rewriter, loc, blocks, rewriter.getI32Type()))
                       .getResult(0);
     Value magnitudes =
         linalg::GenericOp::create(
@@ -128,10 +188,12 @@ struct QuantizeLowering : OpRewritePattern<QuantizeOp> {
         linalg::GenericOp::create(
             rewriter, loc, op.getScales().getType(), magnitudes,
             emitEmpty(rewriter, loc, sizes[1], op.getScales().getType()),
-            ArrayRef{elementMap, elementMap}, parallel,
+            ArrayRef{repeatMap, elementMap}, parallel,
             [&](OpBuilder &b, Location loc, ValueRange args) {
-              linalg::YieldOp::create(
-                  b, loc, emitBlockScale(b, loc, args[0], element, rule));
+              Value scale =
+                  globalScale ? emitNVScale(b, loc, args[0], globalScale)
+                              : emitBlockScale(b, loc, args[0], element, rule);
+              linalg::YieldOp::create(b, loc, scale);
             })
             .getResult(0);
 
@@ -143,12 +205,14 @@ struct QuantizeLowering : OpRewritePattern<QuantizeOp> {
             rewriter, loc, op.getElements().getType(),
             ValueRange{input, scales},
             emitEmpty(rewriter, loc, sizes[0], op.getElements().getType()),
-            ArrayRef{elementMap, blockMap, elementMap}, parallel,
+            ArrayRef{elementMap, scaleMap, elementMap}, parallel,
             [&](OpBuilder &b, Location loc, ValueRange args) {
+              Value x = emitWidened(b, loc, args[0]);
               Value scale = DecodeOp::create(b, loc, b.getF32Type(), args[1]);
-              Value scaled = arith::DivFOp::create(
-                  b, loc, emitWidened(b, loc, args[0]), scale);
-              Value code = EncodeOp::create(b, loc, element, scaled);
+              Value ratio =
+                  globalScale ? emitNVRatio(b, loc, x, scale, globalScale)
+                              : Value(arith::DivFOp::create(b, loc, x, scale));
+              Value code = EncodeOp::create(b, loc, element, ratio);
               linalg::YieldOp::create(b, loc, code);
             })
             .getResult(0);
@@ -166,14 +230,16 @@ struct DequantizeLowering : OpRewritePattern<DequantizeOp> {
     RankedTensorType type = op.getOutput().getType();
     int64_t rank = type.getRank();
     AffineMap elementMap = rewriter.getMultiDimIdentityMap(rank);
-    AffineMap blockMap = getBlockMap(rewriter.getContext(), rank, op.getAxis());
+    AffineMap blockMap = getBlockMap(rewriter.getContext(), rank, op.getAxis(),
+                                     op.getBlockSize());
+    Value globalScale = emitScalar(rewriter, loc, op.getGlobalScale());
     SmallVector<utils::IteratorType> parallel(rank,
                                               utils::IteratorType::parallel);
     SmallVector<OpFoldResult> sizes =
         tensor::getMixedSizes(rewriter, loc, op.getElements());
     SmallVector<OpFoldResult> blocks = sizes;
     blocks[op.getAxis()] = affine::makeComposedFoldedAffineApply(
-        rewriter, loc, rewriter.getAffineDimExpr(0).ceilDiv(kBlockSize),
+        rewriter, loc, rewriter.getAffineDimExpr(0).ceilDiv(op.getBlockSize()),
         {sizes[op.getAxis()]});
     emitSizeChecks(rewriter, op, op.getScales(), blocks, "the scales");
     Value output = emitEmpty(rewriter, loc, sizes, type);
@@ -185,6 +251,8 @@ struct DequantizeLowering : OpRewritePattern<DequantizeOp> {
           Value element = DecodeOp::create(b, loc, f32, args[0]);
           Value scale = DecodeOp::create(b, loc, f32, args[1]);
           Value product = arith::MulFOp::create(b, loc, element, scale);
+          if (globalScale)
+            product = arith::DivFOp::create(b, loc, product, globalScale);
           if (!type.getElementType().isF32())
             product =
                 arith::TruncFOp::create(b, loc, type.getElementType(), product);

@@ -7,8 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "InlinePTX.h"
+#include "NarrowFloats.h"
 #include "lpfa/Conversion/Passes.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
+#include "lpfa/Dialect/LPFA/Utils/Occupancy.h"
 #include "lpfa/Target/TargetModel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -403,41 +405,15 @@ LogicalResult lower(InstructionDescriptorOp op, PatternRewriter &rewriter) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult lower(ConvertPackedOp op, PatternRewriter &rewriter) {
-  Location loc = op.getLoc();
-  NVVM::FPRoundingMode rounding = NVVM::FPRoundingMode::RN;
-  if (op.getRounding() == FloatRounding::Up)
-    rounding = NVVM::FPRoundingMode::RP;
-  else if (op.getRounding() == FloatRounding::Zero)
-    rounding = NVVM::FPRoundingMode::RZ;
+  Value words = buildConvertPacked(rewriter, op);
+  if (!words)
+    return failure();
+  rewriter.replaceOp(op, words);
+  return success();
+}
 
-  auto getElement = [&](int64_t i) -> Value {
-    return LLVM::ExtractElementOp::create(rewriter, loc, op.getSource(),
-                                          buildI32(rewriter, loc, i));
-  };
-  auto convertPair = [&](int64_t i) -> Value {
-    // The first operand becomes the upper byte.
-    Value upper = getElement(i + 1);
-    Value lower = getElement(i);
-    return NVVM::ConvertF32x2ToF8x2Op::create(
-        rewriter, loc, rewriter.getI16Type(), upper, lower, rounding,
-        NVVM::SaturationMode::SATFINITE, /*relu=*/false, op.getFormat());
-  };
-  auto pairType = VectorType::get(2, rewriter.getI16Type());
-  Value result = LLVM::PoisonOp::create(rewriter, loc, op.getType());
-  for (int64_t i = 0, e = op.getType().getNumElements(); i < e; ++i) {
-    // A word of its own for each two pairs: LLVM joins pairs of wider vectors
-    // with 64-bit shifts.
-    Value pairs = LLVM::PoisonOp::create(rewriter, loc, pairType);
-    for (int64_t half = 0; half < 2; ++half)
-      pairs = LLVM::InsertElementOp::create(rewriter, loc, pairs,
-                                            convertPair(4 * i + 2 * half),
-                                            buildI32(rewriter, loc, half));
-    Value word =
-        LLVM::BitcastOp::create(rewriter, loc, rewriter.getI32Type(), pairs);
-    result = LLVM::InsertElementOp::create(rewriter, loc, result, word,
-                                           buildI32(rewriter, loc, i));
-  }
-  rewriter.replaceOp(op, result);
+LogicalResult lower(ExtendPackedOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOp(op, buildExtendPacked(rewriter, op));
   return success();
 }
 
@@ -458,14 +434,18 @@ LogicalResult lower(Exp2Op op, PatternRewriter &rewriter) {
   return lowerToIntrinsic(op, "llvm.nvvm.ex2.approx.ftz", rewriter);
 }
 
-// LLVM's own rounding to integers: the conversion of the gpu dialect would take
-// it for calls of NVIDIA's device library.
+// LLVM's own rounding to integers, and root: the conversion of the gpu dialect
+// would take them for calls of NVIDIA's device library.
 LogicalResult lower(math::CeilOp op, PatternRewriter &rewriter) {
   return lowerToIntrinsic(op, "llvm.nvvm.ceil.f", rewriter);
 }
 
 LogicalResult lower(math::FloorOp op, PatternRewriter &rewriter) {
   return lowerToIntrinsic(op, "llvm.nvvm.floor.f", rewriter);
+}
+
+LogicalResult lower(math::SqrtOp op, PatternRewriter &rewriter) {
+  return lowerToIntrinsic(op, "llvm.nvvm.sqrt.rn.f", rewriter);
 }
 
 LogicalResult lower(Log2Op op, PatternRewriter &rewriter) {
@@ -564,9 +544,11 @@ LogicalResult lowerFunction(gpu::GPUFuncOp func) {
     lowered->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), block);
   // Likewise without a number of CTAs, from which it learns how many registers
   // a thread starts with.
+  auto minCTAs = func->getAttrOfType<IntegerAttr>(kMinCTAsName);
+  lowered->removeAttr(kMinCTAsName);
   if (func.isKernel() && func.getKnownBlockSizeAttr())
     lowered->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                     builder.getI32IntegerAttr(1));
+                     builder.getI32IntegerAttr(minCTAs ? minCTAs.getInt() : 1));
   lowered.getBody().takeBody(func.getBody());
   lowered.walk([](gpu::ReturnOp op) {
     OpBuilder builder(op);
@@ -601,8 +583,8 @@ struct ConvertLPFAToNVVM : impl::ConvertLPFAToNVVMBase<ConvertLPFAToNVVM> {
                 Tcgen05LdOp, Tcgen05LdMaxOp, Tcgen05StOp, Tcgen05WaitStOp,
                 Tcgen05CpOp, Tcgen05MMAOp, Tcgen05CommitOp, Tcgen05FenceOp>(
         patterns);
-    addPatterns<ConvertPackedOp, Exp2Op, Log2Op, FmaOp, AddOp, math::CeilOp,
-                math::FloorOp>(patterns);
+    addPatterns<ConvertPackedOp, ExtendPackedOp, Exp2Op, Log2Op, FmaOp, AddOp,
+                math::CeilOp, math::FloorOp, math::SqrtOp>(patterns);
     // Divisions that round up or down. Not all that arith-expand does: it would
     // turn maxima into comparisons.
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "NarrowFloats.h"
 #include "lpfa/Conversion/Passes.h"
 #include "lpfa/Target/TargetModel.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -19,15 +20,6 @@ namespace lpfa {
 #include "lpfa/Conversion/Passes.h.inc"
 
 namespace {
-/// The chip that `gpuModule` is for, if it is one that we know.
-std::optional<TargetModel> getTargetModel(gpu::GPUModuleOp gpuModule) {
-  if (ArrayAttr targets = gpuModule.getTargetsAttr())
-    for (Attribute attr : targets)
-      if (auto target = dyn_cast<NVVM::NVVMTargetAttr>(attr))
-        return TargetModel::get(target.getChip());
-  return std::nullopt;
-}
-
 /// Whether the chip has the instruction of `op`, if that came with tensor
 /// memory or later.
 bool hasInstruction(const TargetModel &model, Operation *op) {
@@ -39,8 +31,6 @@ bool hasInstruction(const TargetModel &model, Operation *op) {
   }
   if (model.hasTensorMemory())
     return true;
-  if (auto convert = dyn_cast<NVVM::ConvertF32x2ToF8x2Op>(op))
-    return !isa<Float8E8M0FNUType>(convert.getDstTy());
   return !op->getName().getStringRef().starts_with("nvvm.tcgen05");
 }
 

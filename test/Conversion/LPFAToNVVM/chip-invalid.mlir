@@ -24,8 +24,8 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @scales(%x: vector<4xf32>, %to: !llvm.ptr<1>) kernel {
-    // expected-error @+1 {{'nvvm.convert.f32x2.to.f8x2' has no instruction on sm_90a}}
-    %s = lpfa.convert_packed %x to f8E8M0FNU up : vector<4xf32> -> vector<1xi32>
+    // expected-error @+1 {{'lpfa.convert_packed' has no instruction: only llvm and nvvm ops may be left}}
+    %s = lpfa.convert_packed %x to f8E8M0FNU zero : vector<4xf32> -> vector<1xi32>
     llvm.store %s, %to : vector<1xi32>, !llvm.ptr<1>
     gpu.return
   }

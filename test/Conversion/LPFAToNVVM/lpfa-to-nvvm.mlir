@@ -94,8 +94,8 @@ gpu.func @instruction(%a: i64, %tmem: i32, %acc: i1) kernel {
 // CHECK-LABEL: llvm.func @arithmetic
 gpu.func @arithmetic(%v: vector<4xf32>, %x: f32, %tmem: i32) {
   // The first element is the lowest byte: the second operand.
-  // CHECK: %[[E1:.*]] = llvm.extractelement %arg0[%{{.*}} : i32]
   // CHECK: %[[E0:.*]] = llvm.extractelement %arg0[%{{.*}} : i32]
+  // CHECK: %[[E1:.*]] = llvm.extractelement %arg0[%{{.*}} : i32]
   // CHECK: nvvm.convert.f32x2.to.f8x2 %[[E1]], %[[E0]] {rnd = #nvvm.fp_rnd_mode<rn>, sat = #nvvm.sat_mode<satfinite>} : i16(f8E4M3FN)
   // CHECK: nvvm.convert.f32x2.to.f8x2 {{.*}} : i16(f8E4M3FN)
   %codes = lpfa.convert_packed %v to f8E4M3FN nearest

@@ -191,8 +191,111 @@ lpfa.kernel @load_c2 stage(tile) (%x: !lpfa.view<?x?xf32>, %i: index) {
 
 lpfa.kernel @pack_atom_c1 stage(tile) (%x: !lpfa.view<?x?xf8E8M0FNU>, %i: index) {
   %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf8E8M0FNU> -> !lpfa.tile<64x4xf8E8M0FNU>
-  // expected-error @below {{must pack 128x4 scales, or 4x128 transposed, into an atom (C1)}}
+  // expected-error @below {{must have 128x4 scales, or 4x128 transposed, and an atom of them (C1)}}
   %a = lpfa.pack_atom %t : !lpfa.tile<64x4xf8E8M0FNU> -> !lpfa.tile<32x4x4xf8E8M0FNU>
+}
+
+// -----
+
+lpfa.kernel @unpack_atom_c1 stage(tile) (%x: !lpfa.view<?x32x4x4xf8E8M0FNU>, %i: index) {
+  %t = lpfa.load %x[%i, %i, %i, %i] : !lpfa.view<?x32x4x4xf8E8M0FNU> -> !lpfa.tile<32x4x4xf8E8M0FNU>
+  // expected-error @below {{must have 128x4 scales, or 4x128 transposed, and an atom of them (C1)}}
+  %s = lpfa.unpack_atom %t transposed : !lpfa.tile<32x4x4xf8E8M0FNU> -> !lpfa.tile<128x4xf8E8M0FNU>
+}
+
+// -----
+
+lpfa.kernel @quantize_tile_c1 stage(tile) (%x: !lpfa.view<?x?xf32>, %i: index) {
+  %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf32> -> !lpfa.tile<32x32xf32>
+  // expected-error @below {{must quantize an f32, bf16 or f16 tile of one or two dimensions along one of them (C1)}}
+  %q, %s = lpfa.quantize_tile %t axis(2) : !lpfa.tile<32x32xf32> -> !lpfa.tile<32x32xf8E4M3FN>, !lpfa.tile<32x1xf8E8M0FNU>
+}
+
+// -----
+
+lpfa.kernel @quantize_tile_c2 stage(tile) (%x: !lpfa.view<?x?xf32>, %i: index) {
+  %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf32> -> !lpfa.tile<32x32xf32>
+  // expected-error @below {{must have MX elements of the tile's shape (C2)}}
+  %q, %s = lpfa.quantize_tile %t axis(1) : !lpfa.tile<32x32xf32> -> !lpfa.tile<32x64xf8E4M3FN>, !lpfa.tile<32x1xf8E8M0FNU>
+}
+
+// -----
+
+lpfa.kernel @quantize_tile_c2 stage(tile) (%x: !lpfa.view<?x?xf32>, %i: index) {
+  %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf32> -> !lpfa.tile<32x48xf32>
+  // expected-error @below {{must have one scale for each 32 elements of '!lpfa.tile<32x48xf32>' along axis 1 (C2)}}
+  %q, %s = lpfa.quantize_tile %t axis(1) : !lpfa.tile<32x48xf32> -> !lpfa.tile<32x48xf8E4M3FN>, !lpfa.tile<32x1xf8E8M0FNU>
+}
+
+// -----
+
+lpfa.kernel @quantize_tile_c3 stage(tile) (%x: !lpfa.view<?x?xf32>, %i: index) {
+  %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf32> -> !lpfa.tile<16x32xf32>
+  // expected-error @below {{must have whole squares of 32x32 elements and scales of f8E8M0FNU (C3)}}
+  %q, %s = lpfa.quantize_tile %t axis(1) square : !lpfa.tile<16x32xf32> -> !lpfa.tile<16x32xf8E4M3FN>, !lpfa.tile<16x1xf8E8M0FNU>
+}
+
+// -----
+
+lpfa.kernel @quantize_tile_c4 stage(tile) (%x: !lpfa.view<?x?xf32>, %i: index) {
+  %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf32> -> !lpfa.tile<32x32xf32>
+  // expected-error @below {{must have f4E2M1FN elements and one f32 global scale with f8E4M3FN scales, and no global scale with others (C4)}}
+  %q, %s = lpfa.quantize_tile %t axis(1) : !lpfa.tile<32x32xf32> -> !lpfa.tile<32x32xf4E2M1FN>, !lpfa.tile<32x2xf8E4M3FN>
+}
+
+// -----
+
+lpfa.kernel @rms_norm_tile_c1 stage(tile) (%x: !lpfa.view<?x?xf32>, %w: !lpfa.view<?xf32>, %i: index) {
+  %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf32> -> !lpfa.tile<8x256xf32>
+  %v = lpfa.load %w[%i] : !lpfa.view<?xf32> -> !lpfa.tile<256xf32>
+  // expected-error @below {{must normalize an f32, bf16 or f16 matrix and give one of its shape (C1)}}
+  %y, %r = lpfa.rms_norm_tile %t weight %v count(%i) epsilon(1.0e-6) : !lpfa.tile<8x256xf32>, !lpfa.tile<256xf32> -> !lpfa.tile<8x128xf32>, !lpfa.tile<8xf32>
+}
+
+// -----
+
+lpfa.kernel @rms_norm_tile_c2 stage(tile) (%x: !lpfa.view<?x?xf32>, %w: !lpfa.view<?xf32>, %i: index) {
+  %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf32> -> !lpfa.tile<8x256xf32>
+  %v = lpfa.load %w[%i] : !lpfa.view<?xf32> -> !lpfa.tile<128xf32>
+  // expected-error @below {{must have an f32, bf16 or f16 weight for each column and an f32 factor for each row (C2)}}
+  %y, %r = lpfa.rms_norm_tile %t weight %v count(%i) epsilon(1.0e-6) : !lpfa.tile<8x256xf32>, !lpfa.tile<128xf32> -> !lpfa.tile<8x256xbf16>, !lpfa.tile<8xf32>
+}
+
+// -----
+
+lpfa.kernel @dequantize_tile_c1 stage(tile) (%x: !lpfa.view<?x?xf8E5M2>, %y: !lpfa.view<?x?xf8E8M0FNU>, %i: index) {
+  %q = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf8E5M2> -> !lpfa.tile<32x32xf8E5M2>
+  %s = lpfa.load %y[%i, %i] : !lpfa.view<?x?xf8E8M0FNU> -> !lpfa.tile<32x1xf8E8M0FNU>
+  // expected-error @below {{must dequantize an MX tile of one or two dimensions along one of them (C1)}}
+  %t = lpfa.dequantize_tile %q scaled %s axis(2) : !lpfa.tile<32x32xf8E5M2>, !lpfa.tile<32x1xf8E8M0FNU> -> !lpfa.tile<32x32xf32>
+}
+
+// -----
+
+lpfa.kernel @dequantize_tile_c2 stage(tile) (%x: !lpfa.view<?x?xf8E5M2>, %y: !lpfa.view<?x?xf8E8M0FNU>, %i: index) {
+  %q = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf8E5M2> -> !lpfa.tile<32x32xf8E5M2>
+  %s = lpfa.load %y[%i, %i] : !lpfa.view<?x?xf8E8M0FNU> -> !lpfa.tile<32x1xf8E8M0FNU>
+  // expected-error @below {{must give an f32, bf16 or f16 tile of the elements' shape (C2)}}
+  %t = lpfa.dequantize_tile %q scaled %s axis(1) : !lpfa.tile<32x32xf8E5M2>, !lpfa.tile<32x1xf8E8M0FNU> -> !lpfa.tile<32x64xf32>
+}
+
+// -----
+
+lpfa.kernel @dequantize_tile_c2 stage(tile) (%x: !lpfa.view<?x?xf8E5M2>, %y: !lpfa.view<?x?xf8E8M0FNU>, %i: index) {
+  %q = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf8E5M2> -> !lpfa.tile<32x32xf8E5M2>
+  %s = lpfa.load %y[%i, %i] : !lpfa.view<?x?xf8E8M0FNU> -> !lpfa.tile<32x2xf8E8M0FNU>
+  // expected-error @below {{must have one scale for each 32 elements of '!lpfa.tile<32x32xf8E5M2>' along axis 1 (C2)}}
+  %t = lpfa.dequantize_tile %q scaled %s axis(1) : !lpfa.tile<32x32xf8E5M2>, !lpfa.tile<32x2xf8E8M0FNU> -> !lpfa.tile<32x32xf32>
+}
+
+// -----
+
+lpfa.kernel @dequantize_tile_c3 stage(tile) (%x: !lpfa.view<?x?xf8E5M2>, %y: !lpfa.view<?x?xf8E4M3FN>, %g: !lpfa.view<f32>, %i: index) {
+  %q = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf8E5M2> -> !lpfa.tile<32x32xf8E5M2>
+  %s = lpfa.load %y[%i, %i] : !lpfa.view<?x?xf8E4M3FN> -> !lpfa.tile<32x2xf8E4M3FN>
+  %f = lpfa.load %g[] : !lpfa.view<f32> -> !lpfa.tile<f32>
+  // expected-error @below {{must have f4E2M1FN elements and one f32 global scale with f8E4M3FN scales, and no global scale with others (C3)}}
+  %t = lpfa.dequantize_tile %q scaled %s axis(1) global(%f : !lpfa.tile<f32>) : !lpfa.tile<32x32xf8E5M2>, !lpfa.tile<32x2xf8E4M3FN> -> !lpfa.tile<32x32xf32>
 }
 
 // -----

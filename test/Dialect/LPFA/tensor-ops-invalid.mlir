@@ -118,6 +118,66 @@ func.func @f(%x: tensor<4x64xf32>) {
 
 // -----
 
+// Quantize, C4
+func.func @f(%x: tensor<4x64xf32>, %g: tensor<f32>) {
+  // expected-error @+1 {{expects no rule with a global scale}}
+  %q, %s = lpfa.quantize %x axis(1) rule(floor) global(%g : tensor<f32>)
+      : tensor<4x64xf32> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  return
+}
+
+// -----
+
+// Quantize, C5
+func.func @f(%x: tensor<4x64x64xf32>) {
+  // expected-error @+1 {{expects the axis of squares to be one of the last two of at least two dimensions}}
+  %q, %s = lpfa.quantize %x axis(0) square : tensor<4x64x64xf32>
+      -> tensor<4x64x64xf8E4M3FN>, tensor<1x64x64xf8E8M0FNU>
+  return
+}
+
+// -----
+
+// Quantize, C5
+func.func @f(%x: tensor<4x64xf32>, %g: tensor<f32>) {
+  // expected-error @+1 {{expects no squares with a global scale}}
+  %q, %s = lpfa.quantize %x axis(1) square global(%g : tensor<f32>)
+      : tensor<4x64xf32> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  return
+}
+
+// -----
+
+// Quantize, C6
+func.func @f(%x: tensor<4x64xf32>) {
+  // expected-error @+1 {{expects a global scale with scales of f8E4M3FN, and with no others}}
+  %q, %s = lpfa.quantize %x axis(1)
+      : tensor<4x64xf32> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  return
+}
+
+// -----
+
+// Quantize, C6
+func.func @f(%x: tensor<4x64xf32>, %g: tensor<f32>) {
+  // expected-error @+1 {{expects elements of f4E2M1FN with scales of f8E4M3FN}}
+  %q, %s = lpfa.quantize %x axis(1) global(%g : tensor<f32>)
+      : tensor<4x64xf32> -> tensor<4x64xf8E4M3FN>, tensor<4x4xf8E4M3FN>
+  return
+}
+
+// -----
+
+// Dequantize, C4
+func.func @f(%q: tensor<4x64xf4E2M1FN>, %s: tensor<4x2xf8E8M0FNU>, %g: tensor<f32>) {
+  // expected-error @+1 {{expects a global scale with scales of f8E4M3FN, and with no others}}
+  %x = lpfa.dequantize %q scaled %s axis(1) global(%g : tensor<f32>)
+      : tensor<4x64xf4E2M1FN>, tensor<4x2xf8E8M0FNU> -> tensor<4x64xf32>
+  return
+}
+
+// -----
+
 // Quantize: types
 func.func @f(%x: tensor<4x64xf64>) {
   // expected-error @+1 {{operand #0 must be ranked tensor of f32, bf16 or f16 values}}
@@ -140,9 +200,9 @@ func.func @f(%x: tensor<4x64xf32>) {
 
 // Quantize: types
 func.func @f(%x: tensor<4x64xf32>) {
-  // expected-error @+1 {{result #1 must be ranked tensor of MX scale type}}
+  // expected-error @+1 {{result #1 must be ranked tensor of scale type}}
   %q, %s = lpfa.quantize %x axis(1)
-      : tensor<4x64xf32> -> tensor<4x64xf8E4M3FN>, tensor<4x2xf8E4M3FN>
+      : tensor<4x64xf32> -> tensor<4x64xf8E4M3FN>, tensor<4x2xf8E5M2>
   return
 }
 

@@ -30,6 +30,26 @@ func.func @quantize_dynamic_axis(%x: tensor<?xf16>)
   return %q, %s : tensor<?xf6E2M3FN>, tensor<?xf8E8M0FNU>
 }
 
+// CHECK-LABEL: func.func @quantize_squares
+func.func @quantize_squares(%x: tensor<?x64xf32>)
+    -> (tensor<?x64xf8E4M3FN>, tensor<?x64xf8E8M0FNU>) {
+  // CHECK: lpfa.quantize %{{.*}} axis(0) square : tensor<?x64xf32>
+  %q, %s = lpfa.quantize %x axis(0) square
+      : tensor<?x64xf32> -> tensor<?x64xf8E4M3FN>, tensor<?x64xf8E8M0FNU>
+  return %q, %s : tensor<?x64xf8E4M3FN>, tensor<?x64xf8E8M0FNU>
+}
+
+// CHECK-LABEL: func.func @nvfp4
+func.func @nvfp4(%x: tensor<?x64xf32>, %g: tensor<f32>) -> tensor<?x64xbf16> {
+  // CHECK: lpfa.quantize %{{.*}} axis(1) global(%{{.*}} : tensor<f32>) : tensor<?x64xf32> -> tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
+  %q, %s = lpfa.quantize %x axis(1) global(%g : tensor<f32>)
+      : tensor<?x64xf32> -> tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
+  // CHECK: lpfa.dequantize %{{.*}} scaled %{{.*}} axis(1) global(%{{.*}} : tensor<f32>)
+  %y = lpfa.dequantize %q scaled %s axis(1) global(%g : tensor<f32>)
+      : tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN> -> tensor<?x64xbf16>
+  return %y : tensor<?x64xbf16>
+}
+
 // CHECK-LABEL: func.func @dequantize
 func.func @dequantize(%q: tensor<?x64xf8E5M2>, %s: tensor<4x2xf8E8M0FNU>)
     -> tensor<?x64xbf16> {

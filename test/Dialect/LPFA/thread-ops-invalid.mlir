@@ -169,7 +169,7 @@ func.func @ld_max(%tmem: i32) {
 // -----
 
 func.func @convert(%v: vector<6xf32>) {
-  // expected-error @+1 {{C1: 6 elements do not make 1 words of four}}
+  // expected-error @+1 {{C1: 6 elements do not make 1 words of 4}}
   %0 = lpfa.convert_packed %v to f8E4M3FN nearest : vector<6xf32> -> vector<1xi32>
   return
 }
@@ -185,7 +185,31 @@ func.func @convert(%v: vector<8xf32>) {
 // -----
 
 func.func @convert(%v: vector<8xf32>) {
-  // expected-error @+1 {{C2: no conversion to 'f6E2M3FN' rounding nearest}}
-  %0 = lpfa.convert_packed %v to f6E2M3FN nearest : vector<8xf32> -> vector<2xi32>
+  // expected-error @+1 {{C2: no conversion to 'f8E8M0FNU' rounding nearest}}
+  %0 = lpfa.convert_packed %v to f8E8M0FNU nearest : vector<8xf32> -> vector<2xi32>
+  return
+}
+
+// -----
+
+func.func @convert(%v: vector<8xf32>) {
+  // expected-error @+1 {{C1: 8 elements do not make 2 words of 8}}
+  %0 = lpfa.convert_packed %v to f4E2M1FN nearest : vector<8xf32> -> vector<2xi32>
+  return
+}
+
+// -----
+
+func.func @extend(%v: vector<2xi32>) {
+  // expected-error @+1 {{C1: 6 elements do not make 2 words of 4}}
+  %0 = lpfa.extend_packed %v from f8E5M2 : vector<2xi32> -> vector<6xf32>
+  return
+}
+
+// -----
+
+func.func @extend(%v: vector<2xi32>) {
+  // expected-error @+1 {{C2: no conversion from 'bf16'}}
+  %0 = lpfa.extend_packed %v from bf16 : vector<2xi32> -> vector<8xf32>
   return
 }

@@ -106,6 +106,12 @@ func.func @arithmetic(%v: vector<32xf32>, %x: f32)
   // CHECK: lpfa.convert_packed %{{.*}} to f8E8M0FNU up : vector<32xf32> -> vector<8xi32>
   %scales = lpfa.convert_packed %v to f8E8M0FNU up
       : vector<32xf32> -> vector<8xi32>
+  // CHECK: lpfa.convert_packed %{{.*}} to f4E2M1FN nearest : vector<32xf32> -> vector<4xi32>
+  %four = lpfa.convert_packed %v to f4E2M1FN nearest
+      : vector<32xf32> -> vector<4xi32>
+  // CHECK: lpfa.extend_packed %{{.*}} from f4E2M1FN : vector<4xi32> -> vector<32xf32>
+  %values = lpfa.extend_packed %four from f4E2M1FN
+      : vector<4xi32> -> vector<32xf32>
   // CHECK: lpfa.exp2 %{{.*}} : vector<32xf32>
   %e = lpfa.exp2 %v : vector<32xf32>
   // CHECK: lpfa.log2 %{{.*}} : f32

@@ -12,6 +12,10 @@
 using namespace mlir;
 using namespace lpfa;
 
+int64_t lpfa::getBlockSize(Type scales) {
+  return isa<Float8E4M3FNType>(getElementTypeOrSelf(scales)) ? 16 : kBlockSize;
+}
+
 bool lpfa::isMXElementType(Type type) {
   return isa<Float8E4M3FNType, Float8E5M2Type, Float6E2M3FNType,
              Float6E3M2FNType, Float4E2M1FNType>(type);

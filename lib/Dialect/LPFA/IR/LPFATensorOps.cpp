@@ -65,11 +65,24 @@ static LogicalResult emitShapeError(Operation *op, const Twine &what,
   return diag;
 }
 
-static SmallVector<int64_t> getScaleShape(ArrayRef<int64_t> shape,
-                                          int64_t axis) {
+static SmallVector<int64_t> getScaleShape(ArrayRef<int64_t> shape, int64_t axis,
+                                          int64_t blockSize) {
   SmallVector<int64_t> scales(shape);
-  scales[axis] = ceilDiv(scales[axis], kBlockSize);
+  scales[axis] = ceilDiv(scales[axis], blockSize);
   return scales;
+}
+
+// Which types of elements and scales go together, and with a global scale.
+template <typename OpTy> static LogicalResult verifyScaleType(OpTy op) {
+  bool isNV = isa<Float8E4M3FNType>(op.getScales().getType().getElementType());
+  if (isNV != bool(op.getGlobalScale()))
+    return op.emitOpError("expects a global scale with scales of f8E4M3FN, and "
+                          "with no others");
+  if (isNV &&
+      !isa<Float4E2M1FNType>(op.getElements().getType().getElementType()))
+    return op.emitOpError("expects elements of f4E2M1FN with scales of "
+                          "f8E4M3FN");
+  return success();
 }
 
 // The blocked shape of row-major scales whose last two dimensions are rows and
@@ -109,13 +122,26 @@ LogicalResult QuantizeOp::verify() {
     return emitShapeError(*this, "elements", shape, elements);
   // C3
   ArrayRef<int64_t> scales = getScales().getType().getShape();
-  SmallVector<int64_t> expected = getScaleShape(shape, axis);
+  SmallVector<int64_t> expected = getScaleShape(shape, axis, getBlockSize());
   if (scales != ArrayRef(expected))
     return emitShapeError(*this, "scales", expected, scales);
   // C4
   if (getRule() == ScaleRule::Ceil)
     return emitOpError("expects the rule 'rceil' or 'floor'");
-  return success();
+  if (getGlobalScale() && getRule() != ScaleRule::Rceil)
+    return emitOpError("expects no rule with a global scale");
+  // C5
+  if (getSquare()) {
+    int64_t rank = shape.size();
+    if (rank < 2 || axis < rank - 2)
+      return emitOpError(
+          "expects the axis of squares to be one of the last two "
+          "of at least two dimensions");
+    if (getGlobalScale())
+      return emitOpError("expects no squares with a global scale");
+  }
+  // C6
+  return verifyScaleType(*this);
 }
 
 LogicalResult
@@ -125,7 +151,7 @@ QuantizeOp::reifyResultShapes(OpBuilder &builder,
       tensor::getMixedSizes(builder, getLoc(), getInput());
   SmallVector<OpFoldResult> scales = elements;
   scales[getAxis()] =
-      reifyCeilDiv(builder, getLoc(), scales[getAxis()], kBlockSize);
+      reifyCeilDiv(builder, getLoc(), scales[getAxis()], getBlockSize());
   shapes = {std::move(elements), std::move(scales)};
   return success();
 }
@@ -148,10 +174,11 @@ LogicalResult DequantizeOp::verify() {
     return emitShapeError(*this, "an output", shape, output);
   // C3
   ArrayRef<int64_t> scales = getScales().getType().getShape();
-  SmallVector<int64_t> expected = getScaleShape(shape, axis);
+  SmallVector<int64_t> expected = getScaleShape(shape, axis, getBlockSize());
   if (!compatible(scales, expected))
     return emitShapeError(*this, "scales", expected, scales);
-  return success();
+  // C4
+  return verifyScaleType(*this);
 }
 
 LogicalResult
@@ -258,7 +285,8 @@ UnpackScalesOp::reifyResultShapes(OpBuilder &builder,
 static LogicalResult verifyScales(AttentionOp op, StringRef name,
                                   RankedTensorType operand,
                                   RankedTensorType scales, int64_t axis) {
-  SmallVector<int64_t> rowMajor = getScaleShape(operand.getShape(), axis);
+  SmallVector<int64_t> rowMajor =
+      getScaleShape(operand.getShape(), axis, kBlockSize);
   bool alongSequence = axis == 2;
   SmallVector<int64_t> blocked = getBlockedShape(rowMajor, alongSequence);
   if (op.isJagged()) {

@@ -132,21 +132,40 @@ LogicalResult Tcgen05LdMaxOp::verify() {
   return success();
 }
 
+static LogicalResult verifyPacked(Operation *op, VectorType values,
+                                  VectorType words, Type format) {
+  int64_t length = values.getNumElements();
+  int64_t perWord = isa<Float4E2M1FNType>(format) ? 8 : 4;
+  if (length % perWord != 0 || words.getNumElements() * perWord != length)
+    return op->emitOpError("C1: ")
+           << length << " elements do not make " << words.getNumElements()
+           << " words of " << perWord;
+  return success();
+}
+
 LogicalResult ConvertPackedOp::verify() {
-  int64_t length = getSource().getType().getNumElements();
-  int64_t words = getResult().getType().getNumElements();
-  if (length % 4 != 0 || words * 4 != length)
-    return emitOpError("C1: ")
-           << length << " elements do not make " << words << " words of four";
   Type format = getFormat();
+  if (failed(verifyPacked(*this, getSource().getType(), getResult().getType(),
+                          format)))
+    return failure();
   FloatRounding rounding = getRounding();
-  bool isElement = isa<Float8E4M3FNType, Float8E5M2Type>(format) &&
-                   rounding == FloatRounding::Nearest;
+  bool isElement =
+      isMXElementType(format) && rounding == FloatRounding::Nearest;
   bool isScale =
       isa<Float8E8M0FNUType>(format) &&
       (rounding == FloatRounding::Up || rounding == FloatRounding::Zero);
   if (!isElement && !isScale)
     return emitOpError("C2: no conversion to ")
            << format << " rounding " << stringifyFloatRounding(rounding);
+  return success();
+}
+
+LogicalResult ExtendPackedOp::verify() {
+  Type format = getFormat();
+  if (failed(verifyPacked(*this, getResult().getType(), getSource().getType(),
+                          format)))
+    return failure();
+  if (!isMXElementType(format) && !isa<Float8E8M0FNUType>(format))
+    return emitOpError("C2: no conversion from ") << format;
   return success();
 }

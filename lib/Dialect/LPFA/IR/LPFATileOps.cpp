@@ -39,14 +39,121 @@ LogicalResult StoreOp::verify() {
                      getTile().getType(), "C2");
 }
 
-LogicalResult PackAtomOp::verify() {
+static LogicalResult verifyAtom(Operation *op, TileType scales, TileType atom,
+                                bool transposed) {
   std::array<int64_t, 2> expected = {128, 4};
-  if (getTransposed())
+  if (transposed)
     expected = {4, 128};
-  if (getScales().getType().getShape() != ArrayRef<int64_t>(expected) ||
-      getAtom().getType() != TileType::getAtom(getContext()))
-    return emitOpError("must pack 128x4 scales, or 4x128 transposed, into an "
-                       "atom (C1)");
+  if (scales.getShape() != ArrayRef<int64_t>(expected) || !atom.isAtom() ||
+      scales.getElementType() != atom.getElementType())
+    return op->emitOpError("must have 128x4 scales, or 4x128 transposed, and "
+                           "an atom of them (C1)");
+  return success();
+}
+
+LogicalResult PackAtomOp::verify() {
+  return verifyAtom(*this, getScales().getType(), getAtom().getType(),
+                    getTransposed());
+}
+
+LogicalResult UnpackAtomOp::verify() {
+  return verifyAtom(*this, getScales().getType(), getAtom().getType(),
+                    getTransposed());
+}
+
+//===----------------------------------------------------------------------===//
+// Quantization
+//===----------------------------------------------------------------------===//
+
+static bool isWideTile(TileType tile) {
+  Type element = tile.getElementType();
+  return element.isF32() || element.isBF16() || element.isF16();
+}
+
+/// What quantize_tile and dequantize_tile say of the shapes of scales.
+static LogicalResult verifyScaleTile(Operation *op, TileType elements,
+                                     TileType scales, int64_t axis,
+                                     StringRef constraint) {
+  int64_t block = getBlockSize(scales);
+  SmallVector<int64_t> expected(elements.getShape());
+  bool divides = expected[axis] % block == 0;
+  expected[axis] /= block;
+  if (!isa<Float8E8M0FNUType, Float8E4M3FNType>(scales.getElementType()) ||
+      !divides || scales.getShape() != ArrayRef(expected))
+    return op->emitOpError("must have one scale for each ")
+           << block << " elements of " << elements << " along axis " << axis
+           << " " << constraint;
+  return success();
+}
+
+/// Which types of elements and scales go together, and with a global scale.
+static LogicalResult verifyScaleTypes(Operation *op, TileType elements,
+                                      TileType scales, Value globalScale,
+                                      StringRef constraint) {
+  bool isNV = isa<Float8E4M3FNType>(scales.getElementType());
+  bool isScalar = false;
+  if (globalScale) {
+    auto tile = cast<TileType>(globalScale.getType());
+    isScalar = tile.getShape().empty() && tile.getElementType().isF32();
+  }
+  if (isNV != bool(globalScale) || isNV != isScalar ||
+      (isNV && !isa<Float4E2M1FNType>(elements.getElementType())))
+    return op->emitOpError("must have f4E2M1FN elements and one f32 global "
+                           "scale with f8E4M3FN scales, and no global scale "
+                           "with others ")
+           << constraint;
+  return success();
+}
+
+LogicalResult QuantizeTileOp::verify() {
+  TileType input = getInput().getType(), elements = getElements().getType(),
+           scales = getScales().getType();
+  int64_t rank = input.getRank(), axis = getAxis();
+  if (!isWideTile(input) || rank < 1 || rank > 2 || axis >= rank)
+    return emitOpError("must quantize an f32, bf16 or f16 tile of one or two "
+                       "dimensions along one of them (C1)");
+  if (elements.getShape() != input.getShape() ||
+      !isMXElementType(elements.getElementType()))
+    return emitOpError("must have MX elements of the tile's shape (C2)");
+  if (failed(verifyScaleTile(*this, input, scales, axis, "(C2)")))
+    return failure();
+  if (getSquare() && (rank != 2 || getGlobalScale() ||
+                      llvm::any_of(input.getShape(), [](int64_t size) {
+                        return size % kBlockSize;
+                      })))
+    return emitOpError("must have whole squares of 32x32 elements and scales "
+                       "of f8E8M0FNU (C3)");
+  return verifyScaleTypes(*this, elements, scales, getGlobalScale(), "(C4)");
+}
+
+LogicalResult DequantizeTileOp::verify() {
+  TileType output = getOutput().getType(), elements = getElements().getType(),
+           scales = getScales().getType();
+  int64_t rank = elements.getRank(), axis = getAxis();
+  if (!isMXElementType(elements.getElementType()) || rank < 1 || rank > 2 ||
+      axis >= rank)
+    return emitOpError("must dequantize an MX tile of one or two dimensions "
+                       "along one of them (C1)");
+  if (output.getShape() != elements.getShape() || !isWideTile(output))
+    return emitOpError("must give an f32, bf16 or f16 tile of the elements' "
+                       "shape (C2)");
+  if (failed(verifyScaleTile(*this, elements, scales, axis, "(C2)")))
+    return failure();
+  return verifyScaleTypes(*this, elements, scales, getGlobalScale(), "(C3)");
+}
+
+LogicalResult RMSNormTileOp::verify() {
+  TileType input = getInput().getType(), output = getOutput().getType(),
+           weight = getWeight().getType();
+  if (input.getRank() != 2 || !isWideTile(input) || !isWideTile(output) ||
+      output.getShape() != input.getShape())
+    return emitOpError("must normalize an f32, bf16 or f16 matrix and give one "
+                       "of its shape (C1)");
+  if (!isWideTile(weight) ||
+      weight.getShape() != input.getShape().take_back() ||
+      getRstd().getType() != input.getRow())
+    return emitOpError("must have an f32, bf16 or f16 weight for each column "
+                       "and an f32 factor for each row (C2)");
   return success();
 }
 

@@ -83,6 +83,10 @@ TileType TileType::getAtom(MLIRContext *context) {
   return get(context, {32, 4, 4}, Float8E8M0FNUType::get(context));
 }
 
+bool TileType::isAtom() const {
+  return getShape() == getAtom(getContext()).getShape();
+}
+
 TileType TileType::getRow() const {
   return get(getContext(), getShape().take_front(),
              Float32Type::get(getContext()));

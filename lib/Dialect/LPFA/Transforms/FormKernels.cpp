@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FormKernels.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "lpfa/Dialect/LPFA/Transforms/Passes.h"
 #include "lpfa/Dialect/LPFA/Utils/SizeChecks.h"
@@ -26,60 +27,16 @@ using namespace mlir;
 using namespace lpfa;
 
 namespace {
-/// Index arithmetic at one place, folded where it is constant.
-class IndexBuilder {
-public:
-  IndexBuilder(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
-
-  Value constant(int64_t value) {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  }
-  Value mul(Value a, int64_t b) {
-    return builder.createOrFold<arith::MulIOp>(loc, a, constant(b));
-  }
-  Value mul(Value a, Value b) {
-    return builder.createOrFold<arith::MulIOp>(loc, a, b);
-  }
-  Value add(Value a, int64_t b) {
-    return b ? builder.createOrFold<arith::AddIOp>(loc, a, constant(b)) : a;
-  }
-  Value ceildiv(Value a, int64_t b) {
-    return builder.createOrFold<arith::CeilDivUIOp>(loc, a, constant(b));
-  }
-  Value div(Value a, Value b) {
-    return builder.createOrFold<arith::DivUIOp>(loc, a, b);
-  }
-  Value dim(Value view, int64_t dimension) {
-    if (isa<ViewType>(view.getType()))
-      return builder.createOrFold<DimOp>(loc, view,
-                                         builder.getI64IntegerAttr(dimension));
-    return builder.createOrFold<tensor::DimOp>(loc, view, dimension);
-  }
-  Value splat(TileType type, float value) {
-    return SplatOp::create(builder, loc, type, builder.getF32FloatAttr(value));
-  }
-
-private:
-  OpBuilder &builder;
-  Location loc;
-};
-
 struct FormKernels : public lpfa::impl::FormKernelsBase<FormKernels> {
   using FormKernelsBase::FormKernelsBase;
   void runOnOperation() override;
 
 private:
   LogicalResult formAttention(AttentionOp op);
-  void formPackScales(PackScalesOp op);
 
   /// The row-major scales of `op` packed before it, blocked ones as they are.
   Value packScales(AttentionOp op, Value scales, bool transposed);
-  KernelOp createKernel(Operation *user, StringRef name, TypeRange tensors);
   KernelOp buildAttentionKernel(AttentionOp op, TypeRange tensors);
-  KernelOp buildPackKernel(PackScalesOp op);
-
-  /// Pack kernels by what they pack: equal ones are shared.
-  llvm::MapVector<std::tuple<Type, Type, unsigned>, KernelOp> packKernels;
 };
 } // namespace
 
@@ -87,10 +44,10 @@ private:
 // Kernels and launches
 //===----------------------------------------------------------------------===//
 
-/// An empty kernel beside the function of `user`, with a view for each tensor.
-KernelOp FormKernels::createKernel(Operation *user, StringRef name,
-                                   TypeRange tensors) {
+KernelOp lpfa::createKernel(Operation *user, StringRef name,
+                            TypeRange tensors) {
   auto function = user->getParentOfType<func::FuncOp>();
+  MLIRContext *context = user->getContext();
   OpBuilder builder(function);
   auto kernel = KernelOp::create(
       builder, user->getLoc(), (function.getName() + "_" + name).str(),
@@ -98,96 +55,22 @@ KernelOp FormKernels::createKernel(Operation *user, StringRef name,
   Block &body = kernel.getBody().emplaceBlock();
   for (Type type : tensors) {
     auto tensor = cast<RankedTensorType>(type);
-    body.addArgument(ViewType::get(&getContext(), tensor.getShape(),
-                                   tensor.getElementType()),
-                     user->getLoc());
+    body.addArgument(
+        ViewType::get(context, tensor.getShape(), tensor.getElementType()),
+        user->getLoc());
   }
-  SymbolTable(getOperation()).insert(kernel);
+  SymbolTable(function->getParentOp()).insert(kernel);
   return kernel;
 }
 
-/// A destination of the type of `result`, with the given dynamic sizes.
-static Value createDestination(OpBuilder &builder, Value result,
-                               ArrayRef<Value> sizes) {
+Value lpfa::createDestination(OpBuilder &builder, Value result,
+                              ArrayRef<Value> sizes) {
   auto type = cast<RankedTensorType>(result.getType());
   SmallVector<Value> dynamic;
   for (auto [dimension, size] : llvm::enumerate(sizes))
     if (type.isDynamicDim(dimension))
       dynamic.push_back(size);
   return tensor::EmptyOp::create(builder, result.getLoc(), type, dynamic);
-}
-
-//===----------------------------------------------------------------------===//
-// Packing scales
-//===----------------------------------------------------------------------===//
-
-KernelOp FormKernels::buildPackKernel(PackScalesOp op) {
-  KernelOp kernel = createKernel(
-      op, "pack_scales", {op.getScales().getType(), op.getBlocked().getType()});
-  OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
-  Location loc = op.getLoc();
-  IndexBuilder index(builder, loc);
-  Value scales = kernel.getBody().getArgument(0);
-  Value blocked = kernel.getBody().getArgument(1);
-  int64_t batch = op.getScales().getType().getRank() - 2;
-  SmallVector<Value> bounds;
-  for (int64_t dimension = 0; dimension < batch + 2; ++dimension)
-    bounds.push_back(index.dim(blocked, dimension));
-  auto work = ForWorkOp::create(builder, loc, bounds);
-  Block &body = work.getBody().emplaceBlock();
-  for (Value bound : bounds)
-    body.addArgument(bound.getType(), loc);
-  builder.setInsertionPointToStart(&body);
-
-  SmallVector<Value> from(body.getArguments().take_front(batch));
-  SmallVector<Value> to(body.getArguments());
-  Value row = index.mul(body.getArgument(batch), 128);
-  Value group = index.mul(body.getArgument(batch + 1), 4);
-  from.push_back(op.getTransposed() ? group : row);
-  from.push_back(op.getTransposed() ? row : group);
-  to.append(3, index.constant(0));
-  TileType atom = TileType::getAtom(&getContext());
-  SmallVector<int64_t> shape = {128, 4};
-  if (op.getTransposed())
-    std::swap(shape[0], shape[1]);
-  Value tile = LoadOp::create(
-      builder, loc, TileType::get(&getContext(), shape, atom.getElementType()),
-      scales, from);
-  Value packed =
-      PackAtomOp::create(builder, loc, atom, tile, op.getTransposedAttr());
-  StoreOp::create(builder, loc, packed, blocked, to);
-  YieldOp::create(builder, loc);
-  return kernel;
-}
-
-void FormKernels::formPackScales(PackScalesOp op) {
-  KernelOp &kernel = packKernels[{
-      op.getScales().getType(), op.getBlocked().getType(), op.getTransposed()}];
-  if (!kernel)
-    kernel = buildPackKernel(op);
-
-  OpBuilder builder(op);
-  IndexBuilder index(builder, op.getLoc());
-  int64_t batch = op.getScales().getType().getRank() - 2;
-  SmallVector<Value> sizes;
-  for (int64_t dimension = 0; dimension < batch; ++dimension)
-    sizes.push_back(index.dim(op.getScales(), dimension));
-  Value rows = index.dim(op.getScales(), batch + (op.getTransposed() ? 1 : 0));
-  Value groups =
-      index.dim(op.getScales(), batch + (op.getTransposed() ? 0 : 1));
-  sizes.push_back(index.ceildiv(rows, 128));
-  sizes.push_back(index.ceildiv(groups, 4));
-  Value grid = sizes.front();
-  for (Value size : ArrayRef(sizes).drop_front())
-    grid = index.mul(grid, size);
-  Value destination = createDestination(builder, op.getBlocked(), sizes);
-  auto launch =
-      LaunchOp::create(builder, op.getLoc(), TypeRange(destination.getType()),
-                       FlatSymbolRefAttr::get(kernel.getSymNameAttr()), grid,
-                       /*persistent=*/false, ValueRange(op.getScales()),
-                       ValueRange(destination));
-  op.replaceAllUsesWith(launch.getResult(0));
-  op.erase();
 }
 
 Value FormKernels::packScales(AttentionOp op, Value scales, bool transposed) {
@@ -238,36 +121,33 @@ static LogicalResult verifySupported(AttentionOp op) {
   return success();
 }
 
-/// Coordinates and work numbers of a kernel have 32 bits, with room for a
-/// tile, or a grid, past the end.
-constexpr int64_t kMaxSize = int64_t(1) << 30;
+LogicalResult lpfa::checkCountable(OpBuilder &builder, Operation *op,
+                                   ArrayRef<Value> sizes) {
+  IndexBuilder index(builder, op->getLoc());
+  const char *message = "has a size above 2^30, more than a kernel can count";
+  for (Value size : sizes) {
+    std::optional<int64_t> known = getConstantIntValue(size);
+    if (known && *known > kMaxSize)
+      return op->emitOpError(message);
+    emitCheck(builder, op,
+              builder.createOrFold<arith::CmpIOp>(
+                  op->getLoc(), arith::CmpIPredicate::sle, size,
+                  index.constant(kMaxSize)),
+              message);
+  }
+  return success();
+}
 
-/// Refuses sizes that a kernel's coordinates cannot count: known ones at once,
-/// the others where the kernel is launched.
 static LogicalResult checkCoordinates(OpBuilder &builder, AttentionOp op,
                                       int64_t tileRows) {
   IndexBuilder index(builder, op.getLoc());
-  const char *message = "has a size above 2^30, more than a kernel can count";
-  auto check = [&](Value size) -> LogicalResult {
-    std::optional<int64_t> known = getConstantIntValue(size);
-    if (known && *known > kMaxSize)
-      return op.emitOpError(message);
-    emitCheck(builder, op,
-              builder.createOrFold<arith::CmpIOp>(
-                  op.getLoc(), arith::CmpIPredicate::sle, size,
-                  index.constant(kMaxSize)),
-              message);
-    return success();
-  };
   Value batch = index.dim(op.getQ(), 0), heads = index.dim(op.getQ(), 1),
         rows = index.dim(op.getQ(), 2), keys = index.dim(op.getK(), 2);
   // Products of sizes that have passed do not wrap.
   Value sequences = index.mul(batch, heads);
   Value tiles = index.mul(sequences, index.ceildiv(rows, tileRows));
-  for (Value size : {batch, heads, rows, keys, sequences, tiles})
-    if (failed(check(size)))
-      return failure();
-  return success();
+  return checkCountable(builder, op,
+                        {batch, heads, rows, keys, sequences, tiles});
 }
 
 KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors) {
@@ -440,7 +320,6 @@ LogicalResult FormKernels::formAttention(AttentionOp op) {
 }
 
 void FormKernels::runOnOperation() {
-  packKernels.clear();
   if (queryTiles != 1 && queryTiles != 2) {
     getOperation().emitError("query-tiles must be 1 or 2, not ")
         << int64_t(queryTiles);
@@ -456,8 +335,6 @@ void FormKernels::runOnOperation() {
   for (AttentionOp op : attentions)
     if (failed(formAttention(op)))
       return signalPassFailure();
-  SmallVector<PackScalesOp> packs;
-  getOperation().walk([&](PackScalesOp op) { packs.push_back(op); });
-  for (PackScalesOp op : packs)
-    formPackScales(op);
+  if (failed(formElementwiseKernels(getOperation())))
+    signalPassFailure();
 }

@@ -49,3 +49,51 @@ func.func @too_long(
          tensor<1x1x1x64xf8E4M3FN>, tensor<1x1x1x64xf8E8M0FNU>) -> (tensor<1x1x1073741825x64xf32>, tensor<1x1x1073741825xf32>)
   return %o, %lse : tensor<1x1x1073741825x64xf32>, tensor<1x1x1073741825xf32>
 }
+
+// -----
+
+func.func @quantize_axis(%x: tensor<64x2x4xf32>) -> tensor<64x2x4xf8E4M3FN> {
+  // expected-error @below {{along dimension 0 of 3 has no kernel yet; one of the last two has}}
+  %q, %s = lpfa.quantize %x axis(0) : tensor<64x2x4xf32> -> tensor<64x2x4xf8E4M3FN>, tensor<2x2x4xf8E8M0FNU>
+  return %q : tensor<64x2x4xf8E4M3FN>
+}
+
+// -----
+
+func.func @nvfp4_axis(%x: tensor<64x4xf32>, %g: tensor<f32>) -> tensor<64x4xf4E2M1FN> {
+  // expected-error @below {{with a global scale has a kernel along the last dimension only}}
+  %q, %s = lpfa.quantize %x axis(0) global(%g : tensor<f32>) : tensor<64x4xf32> -> tensor<64x4xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  return %q : tensor<64x4xf4E2M1FN>
+}
+
+// -----
+
+func.func @quantize_too_long(%x: tensor<1x1073741825xf32>) -> tensor<1x33554433xf8E8M0FNU> {
+  // expected-error @below {{has a size above 2^30, more than a kernel can count}}
+  %q, %s = lpfa.quantize %x axis(1) : tensor<1x1073741825xf32> -> tensor<1x1073741825xf8E4M3FN>, tensor<1x33554433xf8E8M0FNU>
+  return %s : tensor<1x33554433xf8E8M0FNU>
+}
+
+// -----
+
+func.func @rows_of_f4(%x: tensor<2x33xf32>) -> tensor<2x33xf4E2M1FN> {
+  // expected-error @below {{has rows of packed f4 of an odd length}}
+  %q, %s = lpfa.quantize %x axis(1) : tensor<2x33xf32> -> tensor<2x33xf4E2M1FN>, tensor<2x2xf8E8M0FNU>
+  return %q : tensor<2x33xf4E2M1FN>
+}
+
+// -----
+
+func.func @norm_of_unknown_width(%x: tensor<4x?xbf16>, %w: tensor<?xbf16>) -> tensor<4x?xbf16> {
+  // expected-error @below {{has a kernel for rows of known width of tensors of two dimensions or more only}}
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6) : tensor<4x?xbf16>, tensor<?xbf16> -> tensor<4x?xbf16>
+  return %y : tensor<4x?xbf16>
+}
+
+// -----
+
+func.func @norm_too_wide(%x: tensor<4x65537xbf16>, %w: tensor<65537xbf16>) -> tensor<4x65537xbf16> {
+  // expected-error @below {{over rows of 65537 elements has no kernel yet; up to 65536 have one}}
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6) : tensor<4x65537xbf16>, tensor<65537xbf16> -> tensor<4x65537xbf16>
+  return %y : tensor<4x65537xbf16>
+}

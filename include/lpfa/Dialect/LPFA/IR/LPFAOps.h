@@ -28,6 +28,10 @@ namespace lpfa {
 /// How many elements share a scale in the MX formats.
 inline constexpr int64_t kBlockSize = 32;
 
+/// How many elements share a scale of `scales`, a tensor or tile of scales: 32,
+/// of NVFP4 (f8E4M3FN) 16.
+int64_t getBlockSize(mlir::Type scales);
+
 /// Whether `type` is one of the five MX element types: f8E4M3FN, f8E5M2,
 /// f6E2M3FN, f6E3M2FN and f4E2M1FN.
 bool isMXElementType(mlir::Type type);

@@ -33,6 +33,13 @@ def LPFA_ElementTensor : RankedTensorOf<[LPFA_MXElement]>;
 def LPFA_ScaleTensor : RankedTensorOf<[LPFA_MXScale]>;
 def LPFA_WideTensor : RankedTensorOf<[LPFA_WideFloat]>;
 
+/// Scales of MX blocks, or of NVFP4's.
+def LPFA_BlockScale
+    : AnyTypeOf<[F8E8M0FNU, F8E4M3FN],
+                "scale type (f8E8M0FNU, or f8E4M3FN for NVFP4)">;
+def LPFA_BlockScaleTensor : RankedTensorOf<[LPFA_BlockScale]>;
+def LPFA_GlobalScale : 0DTensorOf<[F32]>;
+
 class LPFA_TensorOp<string mnemonic, list<Trait> traits = []>
     : LPFA_Op<mnemonic, !listconcat(traits, [
           Pure, DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface,
@@ -45,7 +52,7 @@ class LPFA_TensorOp<string mnemonic, list<Trait> traits = []>
 //===----------------------------------------------------------------------===//
 
 def LPFA_QuantizeOp : LPFA_TensorOp<"quantize"> {
-  let summary = "quantizes blocks of 32 elements to an MX format";
+  let summary = "quantizes blocks of elements to an MX format or NVFP4";
   let description = [{
     Splits `input` along `axis` into blocks of 32 elements (the last may be
     shorter) and gives each block one power of two as its scale and each
@@ -67,45 +74,85 @@ def LPFA_QuantizeOp : LPFA_TensorOp<"quantize"> {
       code does not matter, the largest one). Nothing that is not finite
       becomes a finite number in silence.
 
+    With `square` a scale is common to a square of 32 x 32 elements of the last
+    two dimensions, so that the codes serve products along either of them;
+    `scales` has the shape for `axis`, each byte 32 times.
+
+    NVFP4 is what f4E2M1FN elements with f8E4M3FN scales are: blocks of 16 and
+    one more scale, in f32, for the whole tensor. With g that `global` scale
+    (6 * 448 / max |x| uses the range best):
+
+    ```
+    y         = x * g                           in f32
+    scale     = round-to-nearest-even(max |y| * (1 / 6)), at most 448
+    elements  = round-to-nearest-even(y / scale), saturating at 6
+    ```
+
+    with 1 / 6 rounded to f32. A block whose scale comes out 0 has zeros with
+    the signs of y. A NaN or an infinity in a block makes its scale NaN (0x7f)
+    and its elements the largest code.
+
+    Several `lpfa.quantize` of one tensor, and `lpfa.pack_scales` of their
+    scales, become one kernel that reads the tensor once.
+
     Constraints:
 
     - (C1) `axis` is a dimension of `input`.
     - (C2) `elements` has the shape of `input`.
     - (C3) `scales` has the shape of `input`, but for dimension `axis`, whose
-      size n becomes ceil(n / 32).
-    - (C4) `rule` is `rceil` or `floor`.
+      size n becomes ceil(n / 32), of NVFP4 ceil(n / 16).
+    - (C4) `rule` is `rceil` or `floor`; of NVFP4 it is `rceil`.
+    - (C5) With `square`, `axis` is one of the last two of at least two
+      dimensions, and scales are f8E8M0FNU.
+    - (C6) Scales are f8E4M3FN where there is a global scale, and then elements
+      are f4E2M1FN; otherwise scales are f8E8M0FNU.
 
-    Example:
+    Examples:
 
     ```mlir
     %q, %s = lpfa.quantize %x axis(1) rule(floor)
         : tensor<?x64xf32> -> tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>
+    %w, %t = lpfa.quantize %x axis(0) square
+        : tensor<?x64xf32> -> tensor<?x64xf8E4M3FN>, tensor<?x64xf8E8M0FNU>
+    %n, %u = lpfa.quantize %x axis(1) global(%g : tensor<f32>)
+        : tensor<?x64xf32> -> tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
     ```
   }];
   let arguments = (ins
     LPFA_WideTensor:$input,
+    Optional<LPFA_GlobalScale>:$globalScale,
     ConfinedAttr<I64Attr, [IntNonNegative]>:$axis,
+    UnitAttr:$square,
     DefaultValuedAttr<LPFA_ScaleRuleAttr, "::lpfa::ScaleRule::Rceil">:$rule);
-  let results = (outs LPFA_ElementTensor:$elements, LPFA_ScaleTensor:$scales);
+  let results = (outs LPFA_ElementTensor:$elements,
+                      LPFA_BlockScaleTensor:$scales);
   let assemblyFormat = [{
-    $input `axis` `(` $axis `)` `` custom<ScaleRule>($rule) attr-dict
+    $input `axis` `(` $axis `)` (`square` $square^)? `` custom<ScaleRule>($rule)
+    (`global` `(` $globalScale^ `:` type($globalScale) `)`)? attr-dict
     `:` type($input) `->` type($elements) `,` type($scales)
+  }];
+  let extraClassDeclaration = [{
+    /// How many elements along the axis share a scale.
+    int64_t getBlockSize() { return lpfa::getBlockSize(getScales().getType()); }
   }];
 }
 
 def LPFA_DequantizeOp : LPFA_TensorOp<"dequantize"> {
-  let summary = "multiplies MX elements by their scales";
+  let summary = "multiplies MX or NVFP4 elements by their scales";
   let description = [{
     The product of every element and the scale of its block, rounded once to
     the type of the result. Scale byte 0 is 2^-127, scale byte 255 gives NaN.
-    Products are exact in f32 unless they overflow it.
+    Products are exact in f32 unless they overflow it. Of NVFP4 (see
+    `lpfa.quantize`) the product is divided by the global scale, in f32.
 
     Constraints:
 
     - (C1) `axis` is a dimension of `elements`.
     - (C2) `output` has the shape of `elements`.
     - (C3) `scales` has the shape of `elements`, but for dimension `axis`,
-      whose size n becomes ceil(n / 32).
+      whose size n becomes ceil(n / 32), of NVFP4 ceil(n / 16).
+    - (C4) Scales are f8E4M3FN where there is a global scale, and then elements
+      are f4E2M1FN; otherwise scales are f8E8M0FNU.
 
     Example:
 
@@ -116,12 +163,18 @@ def LPFA_DequantizeOp : LPFA_TensorOp<"dequantize"> {
   }];
   let arguments = (ins
     LPFA_ElementTensor:$elements,
-    LPFA_ScaleTensor:$scales,
+    LPFA_BlockScaleTensor:$scales,
+    Optional<LPFA_GlobalScale>:$globalScale,
     ConfinedAttr<I64Attr, [IntNonNegative]>:$axis);
   let results = (outs LPFA_WideTensor:$output);
   let assemblyFormat = [{
-    $elements `scaled` $scales `axis` `(` $axis `)` attr-dict
+    $elements `scaled` $scales `axis` `(` $axis `)`
+    (`global` `(` $globalScale^ `:` type($globalScale) `)`)? attr-dict
     `:` type($elements) `,` type($scales) `->` type($output)
+  }];
+  let extraClassDeclaration = [{
+    /// How many elements along the axis share a scale.
+    int64_t getBlockSize() { return lpfa::getBlockSize(getScales().getType()); }
   }];
 }
 
@@ -129,7 +182,8 @@ def LPFA_DequantizeOp : LPFA_TensorOp<"dequantize"> {
 // Layout of scales
 //===----------------------------------------------------------------------===//
 
-def LPFA_PackScalesOp : LPFA_TensorOp<"pack_scales"> {
+def LPFA_PackScalesOp
+    : LPFA_TensorOp<"pack_scales", [AllElementTypesMatch<["scales", "blocked"]>]> {
   let summary = "lays row-major scales out in blocks of 128 rows and 4 groups";
   let description = [{
     Moves the scales of a matrix of R rows and G groups (the last two
@@ -158,15 +212,16 @@ def LPFA_PackScalesOp : LPFA_TensorOp<"pack_scales"> {
         : tensor<2x200x6xf8E8M0FNU> -> tensor<2x2x2x32x4x4xf8E8M0FNU>
     ```
   }];
-  let arguments = (ins LPFA_ScaleTensor:$scales, UnitAttr:$transposed);
-  let results = (outs LPFA_ScaleTensor:$blocked);
+  let arguments = (ins LPFA_BlockScaleTensor:$scales, UnitAttr:$transposed);
+  let results = (outs LPFA_BlockScaleTensor:$blocked);
   let assemblyFormat = [{
     $scales (`transposed` $transposed^)? attr-dict
     `:` type($scales) `->` type($blocked)
   }];
 }
 
-def LPFA_UnpackScalesOp : LPFA_TensorOp<"unpack_scales"> {
+def LPFA_UnpackScalesOp
+    : LPFA_TensorOp<"unpack_scales", [AllElementTypesMatch<["scales", "blocked"]>]> {
   let summary = "lays blocked scales out row-major";
   let description = [{
     The inverse of `lpfa.pack_scales`; padding is dropped. The blocked shape
@@ -189,10 +244,10 @@ def LPFA_UnpackScalesOp : LPFA_TensorOp<"unpack_scales"> {
     ```
   }];
   let arguments = (ins
-    LPFA_ScaleTensor:$blocked,
+    LPFA_BlockScaleTensor:$blocked,
     Variadic<Index>:$sizes,
     UnitAttr:$transposed);
-  let results = (outs LPFA_ScaleTensor:$scales);
+  let results = (outs LPFA_BlockScaleTensor:$scales);
   let assemblyFormat = [{
     $blocked (`transposed` $transposed^)? (`sizes` `(` $sizes^ `)`)? attr-dict
     `:` type($blocked) `->` type($scales)

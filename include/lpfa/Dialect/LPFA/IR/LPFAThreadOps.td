@@ -719,15 +719,19 @@ def LPFA_Tcgen05FenceOp : LPFA_ThreadOp<"tcgen05.fence"> {
 //===----------------------------------------------------------------------===//
 
 def LPFA_ConvertPackedOp : LPFA_ThreadOp<"convert_packed", [Pure]> {
-  let summary = "Converts to 8-bit codes, four a word";
+  let summary = "Converts to codes, packed into words";
   let description = [{
-    `cvt.rn.satfinite.{e4m3x2,e5m2x2}.f32` or
-    `cvt.{rz,rp}.satfinite.ue8m0x2.f32` (PTX 9.7.9.21), two values each. Word i
-    holds the codes of elements 4i to 4i+3, the first in the lowest byte. Finite
-    values out of range saturate; NaN becomes NaN.
+    `cvt.rn.satfinite.{e4m3x2,e5m2x2,e2m3x2,e3m2x2,e2m1x2}.f32` or
+    `cvt.{rz,rp}.satfinite.ue8m0x2.f32` (PTX 9.7.9.21), two values each. The
+    first code is in the lowest bits of a word: four codes a word, a byte each
+    (also of six bits), or eight f4E2M1FN. Finite values out of range saturate;
+    NaN becomes NaN, in a format without NaN the largest code. Where a chip has
+    no such instruction (sm_90a: all but the first two) integer arithmetic with
+    the same results takes its place; that rounds f8E8M0FNU `up` only.
 
-    - C1: the vector's length is a multiple of 4, the result a quarter of it.
-    - C2: formats are f8E4M3FN and f8E5M2 with rounding `nearest`, or f8E8M0FNU
+    - C1: the result has a quarter of the vector's length, an eighth of it for
+      f4E2M1FN, and nothing is left over.
+    - C2: formats are MX element types with rounding `nearest`, or f8E8M0FNU
       with `up` or `zero`.
 
     Example:
@@ -742,6 +746,33 @@ def LPFA_ConvertPackedOp : LPFA_ThreadOp<"convert_packed", [Pure]> {
   let assemblyFormat = [{
     $source `to` $format $rounding attr-dict
     `:` type($source) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def LPFA_ExtendPackedOp : LPFA_ThreadOp<"extend_packed", [Pure]> {
+  let summary = "The values of codes that are packed into words";
+  let description = [{
+    The inverse of `lpfa.convert_packed`, exact: `cvt.rn.f16x2` of two codes
+    (PTX 9.7.9.21) and a conversion to f32 where the chip has that for the
+    format, integer arithmetic elsewhere. f8E8M0FNU's byte 0 is 2^-127, its byte
+    255 NaN.
+
+    - C1: the operand has a quarter of the result's length, an eighth of it for
+      f4E2M1FN, and nothing is left over.
+    - C2: formats are MX element types and f8E8M0FNU.
+
+    Example:
+    ```mlir
+    %x = lpfa.extend_packed %codes from f8E4M3FN
+        : vector<8xi32> -> vector<32xf32>
+    ```
+  }];
+  let arguments = (ins FixedVectorOfRankAndType<[1], [I32]>:$source,
+                       TypeAttr:$format);
+  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$result);
+  let assemblyFormat = [{
+    $source `from` $format attr-dict `:` type($source) `->` type($result)
   }];
   let hasVerifier = 1;
 }

@@ -70,9 +70,11 @@ def LPFA_PackAtomOp : LPFA_Op<"pack_atom", [Pure]> {
   let summary = "an atom of scale factors from a row-major tile of them";
   let description = [{
     From 128 rows by 4 groups to the 512 bytes of an atom (or, `transposed`,
-    from 4 groups by 128 rows).
+    from 4 groups by 128 rows). With `valid`, rows at or past it are padding,
+    whose scales are 0 in the atom.
 
-    - (C1) The operand is `128x4`, transposed `4x128`.
+    - (C1) The operand is `128x4`, transposed `4x128`; the result has its
+      element type.
 
     Example:
 
@@ -80,9 +82,141 @@ def LPFA_PackAtomOp : LPFA_Op<"pack_atom", [Pure]> {
     %atom = lpfa.pack_atom %s : !lpfa.tile<128x4xf8E8M0FNU> -> !lpfa.tile<32x4x4xf8E8M0FNU>
     ```
   }];
-  let arguments = (ins LPFA_TileType:$scales, UnitAttr:$transposed);
+  let arguments = (ins LPFA_TileType:$scales, Optional<Index>:$valid,
+                       UnitAttr:$transposed);
   let results = (outs LPFA_TileType:$atom);
-  let assemblyFormat = "$scales (`transposed` $transposed^)? attr-dict `:` type($scales) `->` type($atom)";
+  let assemblyFormat = "$scales (`transposed` $transposed^)? (`valid` `(` $valid^ `)`)? attr-dict `:` type($scales) `->` type($atom)";
+  let hasVerifier = 1;
+}
+
+def LPFA_UnpackAtomOp : LPFA_Op<"unpack_atom", [Pure]> {
+  let summary = "a row-major tile of scale factors from an atom of them";
+  let description = [{
+    The inverse of `lpfa.pack_atom`.
+
+    - (C1) The result is `128x4`, transposed `4x128`, and has the operand's
+      element type.
+
+    Example:
+
+    ```mlir
+    %s = lpfa.unpack_atom %atom : !lpfa.tile<32x4x4xf8E8M0FNU> -> !lpfa.tile<128x4xf8E8M0FNU>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$atom, UnitAttr:$transposed);
+  let results = (outs LPFA_TileType:$scales);
+  let assemblyFormat = "$atom (`transposed` $transposed^)? attr-dict `:` type($atom) `->` type($scales)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Quantization
+//===----------------------------------------------------------------------===//
+
+def LPFA_QuantizeTileOp : LPFA_Op<"quantize_tile", [Pure]> {
+  let summary = "the codes and scales of a tile";
+  let description = [{
+    `lpfa.quantize` of one tile, which holds whole blocks; what lies outside the
+    tensor is 0 in it and changes no maximum. The result is the same to the
+    bit. `global` is the tile of NVFP4's one global scale.
+
+    Constraints:
+
+    - (C1) The tile is f32, bf16 or f16 and has one or two dimensions; `axis`
+      is one of them.
+    - (C2) Elements have the tile's shape and are an MX element type. Scales
+      have the tile's shape divided along `axis` by the block, 32 for f8E8M0FNU
+      and 16 for f8E4M3FN, which divides it.
+    - (C3) `square` is for f8E8M0FNU and matrices of whole squares.
+    - (C4) f8E4M3FN scales come with f4E2M1FN elements and a global scale, an
+      f32 tile without dimensions; others without.
+
+    Example:
+
+    ```mlir
+    %q, %s = lpfa.quantize_tile %x axis(1) : !lpfa.tile<128x128xbf16> -> !lpfa.tile<128x128xf8E4M3FN>, !lpfa.tile<128x4xf8E8M0FNU>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$input,
+                       Optional<LPFA_TileType>:$globalScale,
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$axis,
+                       UnitAttr:$square,
+                       DefaultValuedAttr<LPFA_ScaleRuleAttr,
+                                         "::lpfa::ScaleRule::Rceil">:$rule);
+  let results = (outs LPFA_TileType:$elements, LPFA_TileType:$scales);
+  let assemblyFormat = [{
+    $input `axis` `(` $axis `)` (`square` $square^)? `` custom<ScaleRule>($rule)
+    (`global` `(` $globalScale^ `:` type($globalScale) `)`)? attr-dict
+    `:` type($input) `->` type($elements) `,` type($scales)
+  }];
+  let hasVerifier = 1;
+}
+
+def LPFA_DequantizeTileOp : LPFA_Op<"dequantize_tile", [Pure]> {
+  let summary = "a tile of codes times its scales";
+  let description = [{
+    `lpfa.dequantize` of one tile that holds whole blocks.
+
+    Constraints:
+
+    - (C1) Elements are an MX element type and have one or two dimensions;
+      `axis` is one of them.
+    - (C2) The result has the elements' shape and is f32, bf16 or f16. Scales
+      have that shape divided along `axis` by the block, 32 for f8E8M0FNU and 16
+      for f8E4M3FN, which divides it.
+    - (C3) f8E4M3FN scales come with f4E2M1FN elements and a global scale, an
+      f32 tile without dimensions; others without.
+
+    Example:
+
+    ```mlir
+    %x = lpfa.dequantize_tile %q scaled %s axis(1) : !lpfa.tile<128x128xf8E4M3FN>, !lpfa.tile<128x4xf8E8M0FNU> -> !lpfa.tile<128x128xbf16>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$elements, LPFA_TileType:$scales,
+                       Optional<LPFA_TileType>:$globalScale,
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$axis);
+  let results = (outs LPFA_TileType:$output);
+  let assemblyFormat = [{
+    $elements `scaled` $scales `axis` `(` $axis `)`
+    (`global` `(` $globalScale^ `:` type($globalScale) `)`)? attr-dict
+    `:` type($elements) `,` type($scales) `->` type($output)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Normalization
+//===----------------------------------------------------------------------===//
+
+def LPFA_RMSNormTileOp : LPFA_Op<"rms_norm_tile", [Pure]> {
+  let summary = "the rows of a tile divided by their root mean square, weighted";
+  let description = [{
+    `lpfa.rms_norm` of a tile of whole rows, with the same order of summation.
+    A row has `count` elements; beyond, the tile is 0. `rstd` is the factor of
+    each row.
+
+    Constraints:
+
+    - (C1) The tile is a matrix of f32, bf16 or f16; the output has its shape
+      and one of these types.
+    - (C2) The weight is an f32, bf16 or f16 for each column, `rstd` an f32 for
+      each row.
+
+    Example:
+
+    ```mlir
+    %y, %rstd = lpfa.rms_norm_tile %x weight %w count(%k) epsilon(1.0e-6) : !lpfa.tile<1x4096xbf16>, !lpfa.tile<4096xf32> -> !lpfa.tile<1x4096xbf16>, !lpfa.tile<1xf32>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$input, LPFA_TileType:$weight,
+                       Index:$count, F32Attr:$epsilon);
+  let results = (outs LPFA_TileType:$output, LPFA_TileType:$rstd);
+  let assemblyFormat = [{
+    $input `weight` $weight `count` `(` $count `)` `epsilon` `(` $epsilon `)`
+    attr-dict `:` type($input) `,` type($weight) `->` type($output) `,`
+    type($rstd)
+  }];
   let hasVerifier = 1;
 }
 

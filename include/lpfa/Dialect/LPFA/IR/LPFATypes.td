@@ -85,6 +85,9 @@ def LPFA_TileType : LPFA_Type<"Tile", "tile", [ShapedTypeInterface]> {
     /// An atom of scale factors, `32x4x4xf8E8M0FNU`.
     static TileType getAtom(::mlir::MLIRContext *context);
 
+    /// Whether the tile is an atom of scale factors of any type.
+    bool isAtom() const;
+
     /// The tile of one f32 for each row of this one.
     TileType getRow() const;
   }];

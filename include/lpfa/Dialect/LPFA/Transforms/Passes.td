@@ -70,9 +70,16 @@ def DistributeToThreads
   let summary = "turns kernels into what each thread does";
   let description = [{
     Every `lpfa.kernel @k` at the synchronized stage becomes a `gpu.func @k` in
-    a `gpu.module @k_module`, and `lpfa.launch` ops refer to it. A kernel at the
-    tile stage that needs no roles (packing of scales) is taken as one role of
-    128 threads.
+    a `gpu.module @k_module`, and `lpfa.launch` ops refer to it.
+
+    A kernel at the tile stage is elementwise: it needs no roles, its threads
+    all do the same. Tiles of elements lie in registers: a thread has pieces of
+    a row, as wide as the chip's widest access, of several rows; blocks of 32
+    rows or columns lie within a warp, which finds their maxima by shuffles.
+    Tiles of scales lie in shared memory, from where they go to global memory
+    in whole words, in either layout. Tiles that are inside their tensor and
+    aligned to an access are moved without further checks; at edges each piece,
+    or each element where rows are not aligned, is checked.
 
     Roles become branches on the warp's number. A tile in registers is a vector
     a thread, which owns a row; buffers become addresses, barriers mbarriers
@@ -137,12 +144,21 @@ def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
   let summary = "writes tile programs for tensor-level ops: tensor to tile";
   let description = [{
     `lpfa.attention` becomes an `lpfa.kernel` over tiles and an `lpfa.launch`
-    of it; so does `lpfa.pack_scales`, which is put before attention for scales
-    that are row-major. A work tile is `query-tiles` tiles of 128 query rows of
-    one head of one batch; all of them walk the same tiles of `key-tile` keys.
+    of it. A work tile is `query-tiles` tiles of 128 query rows of one head of
+    one batch; all of them walk the same tiles of `key-tile` keys.
+    `lpfa.pack_scales`, which is put before attention for scales that are
+    row-major, `lpfa.unpack_scales`, `lpfa.quantize` and `lpfa.dequantize`
+    become elementwise kernels, and so does `lpfa.rms_norm`. All
+    `lpfa.quantize` ops of one tensor in a block become one kernel, together
+    with `lpfa.pack_scales` of their scales: it reads the tensor once and writes
+    only what is used. `lpfa.quantize` of a normalized tensor along its rows
+    becomes part of the normalization.
 
     An error where attention has no kernel yet: head dimensions other than 64
-    and 128, element types other than f8E4M3FN and f8E5M2, jagged batches.
+    and 128, element types other than f8E4M3FN and f8E5M2, jagged batches; and
+    for `lpfa.quantize` and `lpfa.dequantize` along another dimension than the
+    last two, or NVFP4's along another than the last; and for `lpfa.rms_norm`
+    of rows of unknown width or of more than 65,536 elements.
 
     Before:
 

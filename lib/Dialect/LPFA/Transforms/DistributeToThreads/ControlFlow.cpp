@@ -46,8 +46,10 @@ LogicalResult KernelDistribution::lower(Operation *op) {
             ArriveOp, CommitOp, TeamBarrierOp, ExpectBytesOp, FenceOp,
             LoadAsyncOp, StoreAsyncOp, StoreWaitOp, CopyScalesOp, MmaOp>(
           [&](auto op) { return lower(op); })
-      .Case<ReadOp, WriteOp, RescaleBufferOp, LoadOp, PackAtomOp, StoreOp,
-            SplatOp, NormalizeOp>([&](auto op) { return lower(op); })
+      .Case<ReadOp, WriteOp, RescaleBufferOp, StoreOp, SplatOp, NormalizeOp>(
+          [&](auto op) { return lower(op); })
+      .Case<LoadOp, PackAtomOp, UnpackAtomOp, QuantizeTileOp, DequantizeTileOp,
+            RMSNormTileOp>([&](auto op) { return lower(op); })
       .Case<ApplyMaskOp, SoftmaxStepOp, SoftmaxFinishOp>(
           [&](auto op) { return lower(op); })
       .Case([&](affine::AffineApplyOp apply) {
@@ -68,12 +70,10 @@ FailureOr<Type> KernelDistribution::convertType(Operation *op, Type type) {
     return type;
   ArrayRef<int64_t> shape = tile.getShape();
   Type element = tile.getElementType();
-  bool isScale = isa<Float8E8M0FNUType>(element);
-  if (tile == TileType::getAtom(b.getContext()) ||
-      (isScale && (shape == ArrayRef<int64_t>{128, 4} ||
-                   shape == ArrayRef<int64_t>{4, 128})))
+  if (tile == TileType::getAtom(b.getContext()))
     return Type(b.getI32Type());
-  if (!isScale && !shape.empty() && shape.front() == 128) {
+  if (!isa<Float8E8M0FNUType>(element) && !shape.empty() &&
+      shape.front() == 128) {
     if (shape.size() == 1 && element.isF32())
       return element;
     if (shape.size() == 2 &&
@@ -181,7 +181,32 @@ LogicalResult KernelDistribution::lower(ForWorkOp op) {
   b.setInsertionPointToStart(loop.getBody());
   Block &body = op.getBody().front();
   mapCoordinates(body, loop.getInductionVar(), op.getBounds());
-  return lower(body);
+  if (kernel.getStage() != Stage::Tile)
+    return lower(body);
+
+  // Tiles that are inside and aligned, which most are, have a version of their
+  // own: all of its accesses can be scheduled among its arithmetic.
+  if (layout) {
+    if (failed(lowerIndices(body)))
+      return failure();
+    auto branch = scf::IfOp::create(b, areTilesWhole(body), /*withElse=*/true);
+    for (bool whole : {true, false}) {
+      OpBuilder::InsertionGuard versionGuard(b);
+      b.setInsertionPointToStart(whole ? branch.thenBlock()
+                                       : branch.elseBlock());
+      tilesAreWhole = whole;
+      scaleWords.clear();
+      if (failed(lower(body)))
+        return failure();
+      tilesAreWhole = false;
+    }
+  } else if (failed(lower(body))) {
+    return failure();
+  }
+  // The next work tile overwrites what this one has in shared memory.
+  if (sharedBytes > 0)
+    BarrierSyncOp::create(b, 0, static_cast<int32_t>(getThreads()));
+  return success();
 }
 
 // The steps of all work tiles are one sequence. The position of the largest

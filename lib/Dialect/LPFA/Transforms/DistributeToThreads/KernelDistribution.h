@@ -14,13 +14,17 @@
 //                                lane of tensor memory
 //   tile<128xNxf8..>             vector<N/4 x i32>: four codes a word
 //   tile<128xf32>                f32
-//   tile<32x4x4xf8E8M0FNU>       i32: the four scales of a row, also of the
-//                                row-major tiles that make an atom
+//   tile<32x4x4xf8E8M0FNU>       i32: the four scales of a row
 //   buffer in shared memory      !llvm.ptr<3>
 //   buffer in tensor memory      i32: the address of its first column, lane 0
 //   cursor                       variables for the slot and its phase bit
 //
-// Other types stay.
+// Other types stay. Kernels at the tile stage are elementwise, their tiles:
+//
+//   tile of elements             pieces, see `ElementLayout`: vectors of wide
+//                                floats, words of codes packed as in memory
+//   tile of scales               bytes in shared memory, see `ScaleTile`
+//   tile<f32>                    f32
 //
 //===----------------------------------------------------------------------===//
 
@@ -192,6 +196,54 @@ struct BarrierRing {
   int64_t stages;
 };
 
+/// How the elements of a tile of an elementwise kernel lie in registers. A
+/// thread has `steps` pieces of `vector` elements; the pieces of `lanes`
+/// threads of a warp make a row. A thread's pieces stand one below the other,
+/// and warps tile the tile; or, `alongRow`, they are pieces of one row, whose
+/// first ones are those of one warp beside the other, then all warps' second
+/// ones.
+struct ElementLayout {
+  int64_t rows, columns, vector, lanes, steps;
+  bool alongRow = false;
+
+  /// From a thread's piece to its next.
+  int64_t getRowsPerStep() const {
+    return alongRow ? 0 : TargetModel::warpThreads / lanes;
+  }
+  int64_t getColumnsPerStep() const { return alongRow ? columns / steps : 0; }
+
+  int64_t getWarpRows() const {
+    return alongRow ? 1 : steps * getRowsPerStep();
+  }
+  /// From a warp to the one beside it.
+  int64_t getWarpColumns() const { return lanes * vector; }
+  int64_t getWarpsAcross() const {
+    return (alongRow ? columns / steps : columns) / getWarpColumns();
+  }
+  int64_t getThreads() const {
+    return rows / getWarpRows() * getWarpsAcross() * TargetModel::warpThreads;
+  }
+};
+
+/// A thread's pieces of a tile in global memory.
+struct PieceAccess {
+  mlir::VectorType type; // Of a piece in memory.
+  int64_t alignment;     // Of an access.
+  mlir::Value first;     // Where the first piece is.
+  mlir::Value step;      // Bytes from a piece to the next, an i64.
+  mlir::Value isWhole;   // Whether all of the tile is inside and aligned.
+  mlir::Value isAligned; // Whether rows begin where an access may.
+  mlir::Value row, rows, column, columns; // Of the first piece; of the view.
+};
+
+/// A tile of scales in shared memory: row-major, or an atom, from which rows
+/// and groups are read where it is `unpacked`.
+struct ScaleTile {
+  int64_t offset, rows, columns;
+  bool isAtom = false, isUnpacked = false, isTransposed = false;
+  mlir::Value valid; // Rows past it are 0, an i32.
+};
+
 /// Lowers one kernel to a `gpu.func`.
 class KernelDistribution {
 public:
@@ -279,8 +331,6 @@ private:
   mlir::LogicalResult lower(ReadOp op);
   mlir::LogicalResult lower(WriteOp op);
   mlir::LogicalResult lower(RescaleBufferOp op);
-  mlir::LogicalResult lower(LoadOp op);
-  mlir::LogicalResult lower(PackAtomOp op);
   mlir::LogicalResult lower(StoreOp op);
   mlir::LogicalResult lower(SplatOp op);
   mlir::LogicalResult lower(NormalizeOp op);
@@ -299,6 +349,66 @@ private:
   mlir::LogicalResult lower(SoftmaxStepOp op);
   mlir::LogicalResult lower(SoftmaxFinishOp op);
 
+  //===--------------------------------------------------------------------===//
+  // Elementwise.cpp: kernels without roles, tiles of elements
+  //===--------------------------------------------------------------------===//
+
+  mlir::LogicalResult chooseElementLayout();
+  void buildElementCoordinates();
+  /// How many CTAs of an elementwise kernel a multiprocessor is to have.
+  int64_t getMinCTAs();
+  /// What a piece of codes or elements is in memory: words.
+  mlir::VectorType getPieceType(mlir::Type element);
+  mlir::Value getElementAddress(mlir::Value view, mlir::ValueRange indices);
+  /// Whether all rows of the view begin at a multiple of some bytes.
+  mlir::Value isAligned(mlir::Value view, int64_t bytes);
+  PieceAccess getPieceAccess(mlir::Value view, mlir::ValueRange tileIndices);
+  mlir::Value getKeptAddress(int64_t offset, mlir::Type type, int64_t i);
+  llvm::SmallVector<mlir::Value> getPieces(mlir::Value tile);
+  /// Whether all tiles of elements that a work tile's ops move are inside and
+  /// aligned.
+  mlir::Value areTilesWhole(mlir::Block &body);
+  mlir::LogicalResult lowerIndices(mlir::Block &body);
+  mlir::LogicalResult lower(LoadOp op);
+  mlir::LogicalResult loadElements(LoadOp op);
+  mlir::LogicalResult storeElements(StoreOp op);
+
+  //===--------------------------------------------------------------------===//
+  // Scales.cpp: tiles of scales in shared memory
+  //===--------------------------------------------------------------------===//
+
+  /// Gives what an elementwise kernel has in shared memory its place.
+  void layOutElementwiseMemory();
+  mlir::LogicalResult lower(PackAtomOp op);
+  mlir::LogicalResult lower(UnpackAtomOp op);
+  mlir::LogicalResult loadScales(LoadOp op);
+  mlir::LogicalResult storeScales(StoreOp op);
+  /// Where the run of bytes that begins with a row and a column is.
+  mlir::Value getScaleAddress(const ScaleTile &tile, mlir::Value row,
+                              mlir::Value column);
+  mlir::Value readAtomRow(const ScaleTile &tile, mlir::Value row);
+  /// Waits until all threads have written their part of the tiles of scales.
+  void synchronizeScales();
+  void forEachScaleUnit(
+      const ScaleTile &tile, int64_t unit,
+      llvm::function_ref<void(mlir::Value row, mlir::Value column)> body);
+
+  //===--------------------------------------------------------------------===//
+  // Normalization.cpp
+  //===--------------------------------------------------------------------===//
+
+  mlir::LogicalResult lower(RMSNormTileOp op);
+  mlir::Value sumSquares(llvm::ArrayRef<mlir::Value> input);
+  mlir::LogicalResult storeRowFactors(StoreOp op);
+
+  //===--------------------------------------------------------------------===//
+  // Quantization.cpp
+  //===--------------------------------------------------------------------===//
+
+  void computeScales(mlir::Value input);
+  mlir::LogicalResult lower(QuantizeTileOp op);
+  mlir::LogicalResult lower(DequantizeTileOp op);
+
   KernelOp kernel;
   TargetModel target;
   ThreadBuilder b;
@@ -316,6 +426,24 @@ private:
   /// Of the role at hand: its thread's index, and the first lane of the warp's
   /// quarter of tensor memory as part of an address.
   mlir::Value thread, laneBase;
+
+  /// Of an elementwise kernel: its layout, the thread's lane and warp in it,
+  /// and its first piece's place in the tile.
+  std::optional<ElementLayout> layout;
+  mlir::Value laneRow, laneColumn, warpRow, threadRow, threadColumn;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> pieces;
+  llvm::DenseMap<mlir::Value, ScaleTile> scaleTiles;
+  /// Tiles that are loaded once for all work tiles, and where shared memory has
+  /// each thread's pieces.
+  llvm::DenseMap<mlir::Value, int64_t> keptTiles;
+  /// The bytes of the scales of a thread's pieces, or columns, four a word.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>> scaleWords;
+  /// Whether scales were written since all threads last waited.
+  bool scalesAreNew = false;
+  /// Where warps exchange the partial sums of a row.
+  int64_t sumsOffset = 0;
+  /// Of the version of a work tile's program at hand: no tile needs checks.
+  bool tilesAreWhole = false;
 
   mlir::IRMapping values;
   llvm::DenseMap<mlir::Value, CursorVariables> cursors;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelDistribution.h"
+#include "lpfa/Dialect/LPFA/Utils/Occupancy.h"
 
 using namespace mlir;
 using namespace lpfa;
@@ -14,11 +15,13 @@ using namespace lpfa;
 /// The warp that allocates tensor memory, and frees it.
 static constexpr int64_t kAllocatingWarp = 1;
 
-/// A kernel that stands at the tile stage has one role of this size.
-static constexpr int64_t kTileStageThreads = 128;
+/// Threads of a kernel that moves scales alone.
+static constexpr int64_t kScaleThreads = 128;
 
 int64_t KernelDistribution::getThreads() const {
-  return KernelOp(kernel).getThreads().value_or(kTileStageThreads);
+  if (layout)
+    return layout->getThreads();
+  return KernelOp(kernel).getThreads().value_or(kScaleThreads);
 }
 
 int64_t KernelDistribution::getTensorColumns() const {
@@ -233,6 +236,8 @@ void KernelDistribution::createFunction() {
       ArrayRef<int32_t>{static_cast<int32_t>(getThreads()), 1, 1});
   func->setAttr(ParameterAttr::kSharedBytesName,
                 b.getI64IntegerAttr(sharedBytes));
+  if (layout)
+    func->setAttr(kMinCTAsName, b.getI64IntegerAttr(getMinCTAs()));
   for (auto [i, attr] : llvm::enumerate(parameters)) {
     func.setArgAttr(i, ParameterAttr::kArgumentName, attr);
     if (attr.getKind() == ParameterKind::TensorMap)
@@ -249,6 +254,8 @@ void KernelDistribution::buildPrologue() {
     return;
 
   sharedBase = SharedMemoryOp::create(b);
+  if (barriers.empty() && columns == 0)
+    return;
   auto isEqual = [&](Value x, int64_t y) {
     return b.compare(arith::CmpIPredicate::eq, x, b.i32(y));
   };
@@ -365,8 +372,12 @@ LogicalResult KernelDistribution::buildRoles() {
 }
 
 LogicalResult KernelDistribution::run() {
-  if (failed(collectParameters()) || failed(layOutSharedMemory()))
+  bool isElementwise = kernel.getStage() == Stage::Tile;
+  if (failed(collectParameters()) ||
+      failed(isElementwise ? chooseElementLayout() : layOutSharedMemory()))
     return failure();
+  if (isElementwise)
+    layOutElementwiseMemory();
   createFunction();
   buildPrologue();
   for (BlockArgument argument : kernel.getBody().getArguments())
@@ -374,8 +385,9 @@ LogicalResult KernelDistribution::run() {
       values.map(argument, b.toIndex(getParameter(ParameterAttr::get(
                                b.getContext(), ParameterKind::Index,
                                argument.getArgNumber()))));
-  if (kernel.getStage() == Stage::Tile) {
+  if (isElementwise) {
     thread = threadInCTA;
+    buildElementCoordinates();
     if (failed(lower(kernel.getBody().front())))
       return failure();
   } else {

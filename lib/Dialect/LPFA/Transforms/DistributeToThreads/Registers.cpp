@@ -181,103 +181,28 @@ LogicalResult KernelDistribution::lower(RescaleBufferOp op) {
 // Global memory
 //===----------------------------------------------------------------------===//
 
-/// Where the element at `indices` is. Indices have 32 bits, addresses 64.
-static Value buildElementAddress(ThreadBuilder &b, Value pointer,
-                                 ValueRange indices, ValueRange strides,
-                                 int64_t elementBytes) {
-  Value element = b.toI64(indices.back());
-  for (auto [index, stride] : llvm::zip(indices.drop_back(), strides))
-    element = b.add(element, b.mul(b.toI64(index), stride));
-  Value size = arith::ConstantIntOp::create(b, elementBytes, 64);
-  return b.offset(pointer, b.mul(element, size));
-}
-
-// The threads' rows of a row-major tile of scales, 128 by four groups, or four
-// groups by 128 rows. What lies outside is 0.
-LogicalResult KernelDistribution::lower(LoadOp op) {
-  TileType tile = op.getTile().getType();
-  ArrayRef<int64_t> shape = tile.getShape();
-  bool isRows = shape == ArrayRef<int64_t>{128, 4};
-  bool isColumns = shape == ArrayRef<int64_t>{4, 128};
-  if (!isa<Float8E8M0FNUType>(tile.getElementType()) || (!isRows && !isColumns))
-    return op.emitOpError("cannot load ") << tile << " to registers";
-
-  Value view = op.getView();
-  int64_t rank = op.getView().getType().getRank();
-  int64_t rowDimension = isRows ? rank - 2 : rank - 1;
-  int64_t groupDimension = isRows ? rank - 1 : rank - 2;
-  SmallVector<Value> indices, strides;
-  for (Value index : op.getIndices())
-    indices.push_back(values.lookup(index));
-  for (int64_t i = 0; i + 1 < rank; ++i)
-    strides.push_back(getStride(view, i));
-  Value row = b.add(indices[rowDimension], b.toIndex(thread));
-  Value firstGroup = indices[groupDimension];
-  Value isRowInside =
-      b.compare(arith::CmpIPredicate::slt, row, getSize(view, rowDimension));
-  Value groups = getSize(view, groupDimension);
-  indices[rowDimension] = row;
-
-  Value word = b.i32(0);
-  for (int64_t i = 0; i < 4; ++i) {
-    Value group = b.add(firstGroup, b.index(i));
-    Value isInside = b.bitAnd(
-        isRowInside, b.compare(arith::CmpIPredicate::slt, group, groups));
-    auto branch = scf::IfOp::create(b, b.getI32Type(), isInside, true, true);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      indices[groupDimension] = group;
-      Value address =
-          buildElementAddress(b, getPointer(view), indices, strides, 1);
-      Value byte = LLVM::LoadOp::create(b, b.getI8Type(), address);
-      Value wide = arith::ExtUIOp::create(b, b.getI32Type(), byte);
-      scf::YieldOp::create(b, b.shiftLeft(wide, 8 * i));
-      b.setInsertionPointToStart(branch.elseBlock());
-      scf::YieldOp::create(b, b.i32(0));
-    }
-    word = b.bitOr(word, branch.getResult(0));
-  }
-  values.map(op.getTile(), word);
-  return success();
-}
-
-LogicalResult KernelDistribution::lower(PackAtomOp op) {
-  // A thread has its row's four scales either way.
-  values.map(op.getAtom(), values.lookup(op.getScales()));
-  return success();
-}
-
 LogicalResult KernelDistribution::lower(StoreOp op) {
-  TileType tile = op.getTile().getType();
-  Value view = op.getView();
+  if (kernel.getStage() == Stage::Tile) {
+    if (scaleTiles.contains(op.getTile()))
+      return storeScales(op);
+    if (pieces.contains(op.getTile()))
+      return storeElements(op);
+    if (layout)
+      return storeRowFactors(op);
+  }
   ViewType type = op.getView().getType();
   Value value = values.lookup(op.getTile());
-  SmallVector<Value> indices, strides;
+  if (!value.getType().isF32())
+    return op.emitOpError("cannot store ")
+           << op.getTile().getType() << " from registers";
+  SmallVector<Value> indices;
   for (Value index : op.getIndices())
     indices.push_back(values.lookup(index));
-  for (int64_t i = 0; i + 1 < type.getRank(); ++i)
-    strides.push_back(getStride(view, i));
-
-  if (tile == TileType::getAtom(b.getContext())) {
-    if (type.getShape().take_back(3) != tile.getShape())
-      return op.emitOpError("stores an atom of scales to ")
-             << type << ", whose last dimensions are no atom";
-    Value address =
-        buildElementAddress(b, getPointer(view), indices, strides, 1);
-    LLVM::StoreOp::create(b, value, b.offset(address, getAtomOffset()));
-    return success();
-  }
-  if (!value.getType().isF32())
-    return op.emitOpError("cannot store ") << tile << " from registers";
-  Value row = b.add(indices.back(), b.toIndex(thread));
-  Value isInside = b.compare(arith::CmpIPredicate::slt, row,
-                             getSize(view, type.getRank() - 1));
+  indices.back() = b.add(indices.back(), b.toIndex(thread));
+  Value isInside = b.compare(arith::CmpIPredicate::slt, indices.back(),
+                             getSize(op.getView(), type.getRank() - 1));
   b.when(isInside, [&] {
-    indices.back() = row;
-    LLVM::StoreOp::create(
-        b, value,
-        buildElementAddress(b, getPointer(view), indices, strides, 4));
+    LLVM::StoreOp::create(b, value, getElementAddress(op.getView(), indices));
   });
   return success();
 }

@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# ===- quantization.sh - Speed of the quantization kernels -----------------===#
+#
+# Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===-----------------------------------------------------------------------===#
+#
+# On any machine, for a chip:
+#
+#   benchmark/quantization.sh compile DIR [--chip=sm_90a]
+#
+# on one with such a GPU, which needs lpfa-launch alone:
+#
+#   benchmark/quantization.sh run DIR
+#
+# Prints a Markdown table: time, GB/s (every tensor read or written once), and
+# the fraction of a copy of as many bytes, measured beside.
+
+set -euo pipefail
+
+# Rows and columns.
+sizes="16384x16384 32768x4096 8192x8192 131072x128"
+# A row is one CTA's, from one read.
+norm_sizes="32768x4096 16384x16384 4096x65536"
+
+# The functions of a module for rows of $1 elements.
+functions() {
+  local c=$1 g=$(($1 / 32)) t=$((($1 + 127) / 128))
+  local x="tensor<?x${c}xbf16>" q="tensor<?x${c}xf8E4M3FN>"
+  local s="tensor<?x${g}xf8E8M0FNU>" u="tensor<?x${c}xf8E8M0FNU>"
+  local b="tensor<?x${t}x32x4x4xf8E8M0FNU>" d="tensor<${t}x?x32x4x4xf8E8M0FNU>"
+  cat <<END
+func.func @row(%x: $x) -> ($q, $s) {
+  %q, %s = lpfa.quantize %x axis(1) : $x -> $q, $s
+  return %q, %s : $q, $s
+}
+func.func @row_blocked(%x: $x) -> ($q, $b) {
+  %q, %s = lpfa.quantize %x axis(1) : $x -> $q, $s
+  %b = lpfa.pack_scales %s : $s -> $b
+  return %q, %b : $q, $b
+}
+func.func @column(%x: $x) -> ($q, $u) {
+  %q, %s = lpfa.quantize %x axis(0) : $x -> $q, $u
+  return %q, %s : $q, $u
+}
+func.func @both(%x: $x) -> ($q, $s, $q, $u) {
+  %q, %s = lpfa.quantize %x axis(1) : $x -> $q, $s
+  %p, %t = lpfa.quantize %x axis(0) : $x -> $q, $u
+  return %q, %s, %p, %t : $q, $s, $q, $u
+}
+func.func @both_blocked(%x: $x) -> ($q, $b, $q, $d) {
+  %q, %s = lpfa.quantize %x axis(1) : $x -> $q, $s
+  %b = lpfa.pack_scales %s : $s -> $b
+  %p, %t = lpfa.quantize %x axis(0) : $x -> $q, $u
+  %d = lpfa.pack_scales %t transposed : $u -> $d
+  return %q, %b, %p, %d : $q, $b, $q, $d
+}
+func.func @squares(%x: $x) -> ($q, $b, $d) {
+  %q, %s = lpfa.quantize %x axis(1) square : $x -> $q, $s
+  %b = lpfa.pack_scales %s : $s -> $b
+  %p, %t = lpfa.quantize %x axis(0) square : $x -> $q, $u
+  %d = lpfa.pack_scales %t transposed : $u -> $d
+  return %q, %b, %d : $q, $b, $d
+}
+END
+}
+
+norm() {
+  local c=$1 g=$(($1 / 32))
+  local x="tensor<?x${c}xbf16>" w="tensor<${c}xbf16>"
+  local q="tensor<?x${c}xf8E4M3FN>" s="tensor<?x${g}xf8E8M0FNU>"
+  cat <<END
+func.func @norm_row(%x: $x, %w: $w) -> ($q, $s) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6) : $x, $w -> $x
+  %q, %s = lpfa.quantize %y axis(1) : $x -> $q, $s
+  return %q, %s : $q, $s
+}
+END
+}
+
+compile() {
+  local dir=$1
+  shift
+  for size in $sizes $norm_sizes; do
+    mkdir -p "$dir/$size"
+  done
+  for size in $sizes; do
+    functions "${size#*x}" >"$dir/$size/quantize.mlir"
+    lpfa-compile "$dir/$size/quantize.mlir" -o "$dir/$size/quantize" "$@"
+  done
+  for size in $norm_sizes; do
+    norm "${size#*x}" >"$dir/$size/norm.mlir"
+    lpfa-compile "$dir/$size/norm.mlir" -o "$dir/$size/norm" "$@"
+  done
+}
+
+# A line of the table: function, size, plan, further arguments.
+measure() {
+  local function=$1 size=$2 plan=$3
+  shift 3
+  local report
+  report=$(lpfa-launch "$plan" --function="$function" --size="$size" "$@" \
+    --benchmark)
+  awk -v name="$function" -v size="$size" '
+    $1 == "launch" { time = $2; rate = $(NF - 1) }
+    /of the faster copy/ { fraction = $1 }
+    END { printf "| %s | %s | %.1f | %.0f | %s |\n", name, size, time, rate, fraction }
+  ' <<<"$report"
+}
+
+run() {
+  local dir=$1
+  echo "| function | rows x columns | us | GB/s | of a copy |"
+  echo "| --- | --- | --- | --- | --- |"
+  for size in $sizes; do
+    for function in row row_blocked column both both_blocked squares; do
+      measure $function $size "$dir/$size/quantize/plan.json"
+    done
+  done
+  for size in $norm_sizes; do
+    measure norm_row $size "$dir/$size/norm/plan.json" --size="${size#*x}"
+  done
+}
+
+case ${1:-} in
+compile | run) "$@" ;;
+*) sed -n '9,19p' "$0" >&2 && exit 1 ;;
+esac

@@ -1,0 +1,497 @@
+//===- Elementwise.cpp - Tiles of kernels without roles -------------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tiles of elements in registers, see `ElementLayout`, and their way from and
+// to global memory. Indices have 32 bits, addresses 64: a tensor may have more
+// than 2^31 elements, a dimension may not.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelDistribution.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace lpfa;
+
+//===----------------------------------------------------------------------===//
+// Layout
+//===----------------------------------------------------------------------===//
+
+/// A thread's pieces, where nothing else decides.
+static constexpr int64_t kSteps = 8;
+
+/// The elements that a thread has in a row: as wide as an access, of 32-bit
+/// elements in as many accesses as that takes, so that codes fill words.
+static int64_t getVectorSize(Type wide, int64_t accessBytes) {
+  return std::max<int64_t>(8, accessBytes * 8 / wide.getIntOrFloatBitWidth());
+}
+
+/// The layout of whole rows: the fewest threads a row, a power of two of warps,
+/// that have it in eight pieces. Vectors of 8 neighbors, as the order of
+/// summation of `lpfa.rms_norm` has them.
+static void layOutRows(ElementLayout &layout) {
+  layout.alongRow = true;
+  layout.vector = 8;
+  layout.lanes = TargetModel::warpThreads;
+  for (int64_t threads = TargetModel::warpThreads;
+       threads <= TargetModel::maxThreadsPerCTA; threads *= 2) {
+    layout.steps = layout.columns / (threads * layout.vector);
+    if (layout.steps <= kSteps)
+      break;
+  }
+}
+
+/// The layout of blocks: a warp has 32 rows where they run along columns, else
+/// rows as long as may be.
+static void layOutBlocks(ElementLayout &layout, bool alongColumns) {
+  int64_t lanes =
+      std::min<int64_t>(alongColumns ? 8 : 32, layout.columns / layout.vector);
+  layout.lanes = llvm::bit_floor(uint64_t(std::max<int64_t>(lanes, 1)));
+  int64_t rows = layout.rows * layout.lanes / TargetModel::warpThreads;
+  layout.steps =
+      alongColumns ? layout.lanes : std::clamp<int64_t>(rows, 1, kSteps);
+}
+
+LogicalResult KernelDistribution::chooseElementLayout() {
+  bool hasColumnBlocks = false, hasRows = false;
+  auto add = [&](Operation *op, TileType wide, bool isColumn) -> LogicalResult {
+    int64_t columns = wide.getShape().back();
+    int64_t rows = wide.getRank() == 2 ? wide.getShape().front() : 1;
+    int64_t vector =
+        getVectorSize(wide.getElementType(), target.getAccessBytes());
+    hasColumnBlocks |= isColumn;
+    if (!layout)
+      layout = ElementLayout{rows, columns, vector, 1, 1};
+    if (layout->rows != rows || layout->columns != columns ||
+        (layout->vector != vector && !hasRows))
+      return op->emitOpError("differs in shape or width from the other tiles "
+                             "of its kernel");
+    return success();
+  };
+  WalkResult result = kernel.walk([&](Operation *op) -> WalkResult {
+    if (auto normalize = dyn_cast<RMSNormTileOp>(op)) {
+      hasRows = true;
+      return add(op, normalize.getInput().getType(), false);
+    }
+    if (auto quantize = dyn_cast<QuantizeTileOp>(op)) {
+      TileType type = quantize.getInput().getType();
+      bool isColumn = type.getRank() == 2 && quantize.getAxis() == 0;
+      return add(op, type, isColumn || quantize.getSquare());
+    }
+    if (auto dequantize = dyn_cast<DequantizeTileOp>(op)) {
+      TileType type = dequantize.getOutput().getType();
+      return add(op, type, type.getRank() == 2 && dequantize.getAxis() == 0);
+    }
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  if (!layout)
+    return success();
+  if (hasRows && hasColumnBlocks)
+    return kernel.emitOpError("cannot have whole rows in registers and blocks "
+                              "along columns");
+  if (hasRows)
+    layOutRows(*layout);
+  else
+    layOutBlocks(*layout, hasColumnBlocks);
+  int64_t across = layout->getWarpColumns() * layout->getWarpsAcross() *
+                   (layout->alongRow ? layout->steps : 1);
+  if (layout->steps == 0 || layout->rows % layout->getWarpRows() ||
+      across != layout->columns ||
+      layout->getThreads() > TargetModel::maxThreadsPerCTA)
+    return kernel.emitOpError("cannot give warps tiles of ")
+           << layout->rows << "x" << layout->columns << " elements";
+  return success();
+}
+
+/// Registers for the thread's elements in the widest type of the kernel, as
+/// many for all else, and some for codes that no instruction makes or packs,
+/// for NVFP4's divisions and for each further result. More threads would not
+/// load more at a time.
+int64_t KernelDistribution::getMinCTAs() {
+  int64_t bits = 16, results = 0;
+  bool packs = false, divides = false;
+  auto isElements = [&](TileType tile) {
+    return !tile.getShape().empty() &&
+           tile.getShape().back() == layout->columns;
+  };
+  kernel.walk([&](Operation *op) {
+    if (auto load = dyn_cast<LoadOp>(op); load && keptTiles.contains(load))
+      return;
+    if (auto quantize = dyn_cast<QuantizeTileOp>(op))
+      divides |= quantize.getGlobalScale() != nullptr;
+    // What is wider than codes lives longer.
+    if (auto store = dyn_cast<StoreOp>(op);
+        store && isElements(store.getTile().getType()) &&
+        !scaleTiles.contains(store.getTile()))
+      results += store.getTile().getType().getElementTypeBitWidth() > 8 ? 2 : 1;
+    for (Type type : op->getResultTypes())
+      if (auto tile = dyn_cast<TileType>(type); tile && isElements(tile)) {
+        int64_t width = tile.getElementTypeBitWidth();
+        bits = std::max(bits, width);
+        packs |=
+            width == 6 || (width < 8 && !target.hasNarrowFloatConversions());
+      }
+  });
+  int64_t registers = 2 * layout->steps * layout->vector * bits / 32;
+  registers = std::max<int64_t>(registers, 64) + (packs ? 32 : 0) +
+              (divides ? 32 : 0) + 16 * std::max<int64_t>(0, results - 1);
+  return std::clamp<int64_t>(TargetModel::registersPerMultiprocessor /
+                                 (registers * layout->getThreads()),
+                             1, 16);
+}
+
+void KernelDistribution::buildElementCoordinates() {
+  if (!layout)
+    return;
+  Value lane = b.bitAnd(thread, b.i32(31));
+  laneColumn = b.rem(lane, b.i32(layout->lanes));
+  laneRow = b.div(lane, b.i32(layout->lanes));
+  Value warpsAcross = b.i32(layout->getWarpsAcross());
+  warpRow = b.div(warp, warpsAcross);
+  threadRow = b.add(b.mul(warpRow, b.i32(layout->getWarpRows())), laneRow);
+  Value warpColumn = b.rem(warp, warpsAcross);
+  threadColumn = b.add(b.mul(warpColumn, b.i32(layout->getWarpColumns())),
+                       b.mul(laneColumn, b.i32(layout->vector)));
+}
+
+//===----------------------------------------------------------------------===//
+// Addresses
+//===----------------------------------------------------------------------===//
+
+VectorType KernelDistribution::getPieceType(Type element) {
+  int64_t bytes = layout->vector * element.getIntOrFloatBitWidth() / 8;
+  int64_t word = std::min<int64_t>(4, bytes & -bytes);
+  return VectorType::get(bytes / word, b.getIntegerType(8 * word));
+}
+
+Value KernelDistribution::getElementAddress(Value view, ValueRange indices) {
+  int64_t bits =
+      cast<ViewType>(view.getType()).getElementType().getIntOrFloatBitWidth();
+  if (indices.empty())
+    return getPointer(view);
+  Value position = b.toI64(indices.back());
+  for (auto [dimension, index] : llvm::enumerate(indices.drop_back()))
+    position =
+        b.add(position, b.mul(b.toI64(index), getStride(view, dimension)));
+  Value size = arith::ConstantIntOp::create(b, bits, 64);
+  Value bytes = arith::ShRSIOp::create(b, b.mul(position, size),
+                                       arith::ConstantIntOp::create(b, 3, 64));
+  return b.offset(getPointer(view), bytes);
+}
+
+Value KernelDistribution::isAligned(Value view, int64_t bytes) {
+  auto type = cast<ViewType>(view.getType());
+  int64_t bits = type.getElementType().getIntOrFloatBitWidth();
+  if (bytes == 1 && bits >= 8)
+    return b.i1(true);
+  auto i64 = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 64);
+  };
+  Value pointer = LLVM::PtrToIntOp::create(b, b.getI64Type(), getPointer(view));
+  Value all = b.mul(pointer, i64(8));
+  for (int64_t i = 0; i + 1 < type.getRank(); ++i)
+    all = b.bitOr(all, b.mul(getStride(view, i), i64(bits)));
+  return b.compare(arith::CmpIPredicate::eq, b.bitAnd(all, i64(8 * bytes - 1)),
+                   i64(0));
+}
+
+namespace {
+/// Elements that begin and end with a byte, and the words that hold them: f4 in
+/// pairs, f6 in fours.
+struct ByteUnit {
+  explicit ByteUnit(Type element) {
+    int64_t bits = element.getIntOrFloatBitWidth();
+    elements = bits == 4 ? 2 : bits == 6 ? 4 : 1;
+    words = bits == 6 ? 3 : 1;
+    wordBytes = elements * bits / 8 / words;
+  }
+  int64_t elements, words, wordBytes;
+};
+} // namespace
+
+PieceAccess KernelDistribution::getPieceAccess(Value view,
+                                               ValueRange tileIndices) {
+  auto viewType = cast<ViewType>(view.getType());
+  Type element = viewType.getElementType();
+  int64_t rank = viewType.getRank();
+  int64_t bits = element.getIntOrFloatBitWidth();
+  PieceAccess access;
+  access.type = getPieceType(element);
+  int64_t bytes = layout->vector * bits / 8;
+  access.alignment = std::min(target.getAccessBytes(), bytes & -bytes);
+
+  SmallVector<Value> indices;
+  for (Value index : tileIndices)
+    indices.push_back(values.lookup(index));
+  Value tileColumn = indices[rank - 1];
+  access.columns = getSize(view, rank - 1);
+  access.column = b.add(tileColumn, b.toIndex(threadColumn));
+  Value isInside =
+      b.compare(arith::CmpIPredicate::sle,
+                b.add(tileColumn, b.index(layout->columns)), access.columns);
+  indices[rank - 1] = access.column;
+  access.step = arith::ConstantIntOp::create(
+      b, layout->getColumnsPerStep() * bits / 8, 64);
+  access.row = b.index(0);
+  access.rows = b.index(1);
+  if (rank > 1) {
+    Value tileRow = indices[rank - 2];
+    access.rows = getSize(view, rank - 2);
+    access.row = b.add(tileRow, b.toIndex(threadRow));
+    isInside =
+        b.bitAnd(isInside,
+                 b.compare(arith::CmpIPredicate::sle,
+                           b.add(tileRow, b.index(layout->rows)), access.rows));
+    indices[rank - 2] = access.row;
+  }
+  if (rank > 1 && !layout->alongRow) {
+    // Rows begin with a byte, or the access is not aligned.
+    access.step = arith::ShRSIOp::create(
+        b,
+        b.mul(getStride(view, rank - 2),
+              arith::ConstantIntOp::create(b, layout->getRowsPerStep() * bits,
+                                           64)),
+        arith::ConstantIntOp::create(b, 3, 64));
+  }
+  access.first = getElementAddress(view, indices);
+  Value aligned = isAligned(view, access.alignment);
+  access.isWhole = b.bitAnd(isInside, aligned);
+  access.isAligned = aligned;
+  return access;
+}
+
+static Value getPieceAddress(ThreadBuilder &b, const PieceAccess &access,
+                             int64_t i) {
+  if (i == 0)
+    return access.first;
+  Value step = arith::ConstantIntOp::create(b, i, 64);
+  return b.offset(access.first, b.mul(access.step, step));
+}
+
+/// The column where piece `i` begins, and some further.
+static Value getColumn(ThreadBuilder &b, const PieceAccess &access,
+                       const ElementLayout &layout, int64_t i, int64_t more) {
+  return b.add(access.column, b.index(i * layout.getColumnsPerStep() + more));
+}
+
+/// Whether piece `i` can be accessed whole.
+static Value isPieceWhole(ThreadBuilder &b, const PieceAccess &access,
+                          const ElementLayout &layout, Value isRow, int64_t i) {
+  Value end = getColumn(b, access, layout, i, layout.vector);
+  return b.bitAnd(b.bitAnd(isRow, access.isAligned),
+                  b.compare(arith::CmpIPredicate::sle, end, access.columns));
+}
+
+/// Whether piece `i` is in a row of the view.
+static Value isRowInside(ThreadBuilder &b, const PieceAccess &access,
+                         const ElementLayout &layout, int64_t i) {
+  Value row = b.add(access.row, b.index(i * layout.getRowsPerStep()));
+  return b.compare(arith::CmpIPredicate::slt, row, access.rows);
+}
+
+/// Whether the elements of piece `i`, in a row of the view, from `first` on are
+/// in its columns too.
+static Value isUnitInside(ThreadBuilder &b, const PieceAccess &access,
+                          const ElementLayout &layout, Value isRow, int64_t i,
+                          int64_t first) {
+  Value column = getColumn(b, access, layout, i, first);
+  return b.bitAnd(isRow,
+                  b.compare(arith::CmpIPredicate::slt, column, access.columns));
+}
+
+//===----------------------------------------------------------------------===//
+// Two versions of a work tile's program
+//===----------------------------------------------------------------------===//
+
+/// Lowers what ops of a work tile compute with indices.
+LogicalResult KernelDistribution::lowerIndices(Block &body) {
+  for (Operation &op : body)
+    if (!isa<LPFADialect>(op.getDialect()) && op.getNumRegions() == 0 &&
+        failed(lower(&op)))
+      return failure();
+  return success();
+}
+
+Value KernelDistribution::areTilesWhole(Block &body) {
+  Value whole = b.i1(true);
+  auto add = [&](Value tile, Value view, ValueRange indices) {
+    auto type = cast<TileType>(tile.getType());
+    if (!scaleTiles.contains(tile) && !type.isAtom() &&
+        !type.getShape().empty() && type.getShape().back() == layout->columns)
+      whole = b.bitAnd(whole, getPieceAccess(view, indices).isWhole);
+  };
+  for (Operation &op : body) {
+    if (auto load = dyn_cast<LoadOp>(op))
+      add(load.getTile(), load.getView(), load.getIndices());
+    else if (auto store = dyn_cast<StoreOp>(op))
+      add(store.getTile(), store.getView(), store.getIndices());
+  }
+  return whole;
+}
+
+//===----------------------------------------------------------------------===//
+// Loads and stores of elements
+//===----------------------------------------------------------------------===//
+
+/// Where the thread has piece `i` of a tile that is kept at `offset`.
+Value KernelDistribution::getKeptAddress(int64_t offset, Type type, int64_t i) {
+  auto vectorType = cast<VectorType>(type);
+  int64_t bytes =
+      vectorType.getNumElements() * vectorType.getElementTypeBitWidth() / 8;
+  // Pieces of all threads side by side; those of f32 are two accesses wide.
+  return b.offset(b.offset(sharedBase, offset + i * bytes * getThreads()),
+                  b.mul(thread, b.i32(bytes)));
+}
+
+SmallVector<Value> KernelDistribution::getPieces(Value tile) {
+  auto kept = keptTiles.find(tile);
+  if (kept == keptTiles.end())
+    return pieces.lookup(tile);
+  auto type = VectorType::get(layout->vector,
+                              cast<TileType>(tile.getType()).getElementType());
+  SmallVector<Value> loaded;
+  for (int64_t i = 0; i < layout->steps; ++i)
+    loaded.push_back(LLVM::LoadOp::create(b, type,
+                                          getKeptAddress(kept->second, type, i),
+                                          /*alignment=*/16));
+  return loaded;
+}
+
+/// A piece at an edge, or of rows that are not aligned: whole or by elements,
+/// 0 where it is outside.
+static Value loadAtEdge(ThreadBuilder &b, const PieceAccess &access,
+                        const ElementLayout &layout, int64_t i, ByteUnit unit) {
+  Value address = getPieceAddress(b, access, i);
+  Value isRow = isRowInside(b, access, layout, i);
+  auto whole = scf::IfOp::create(
+      b, access.type, isPieceWhole(b, access, layout, isRow, i), true, true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(whole.thenBlock());
+  scf::YieldOp::create(b, Value(LLVM::LoadOp::create(b, access.type, address,
+                                                     access.alignment)));
+  b.setInsertionPointToStart(whole.elseBlock());
+  Type word = b.getIntegerType(8 * unit.wordBytes);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(word));
+  SmallVector<Value> words;
+  int64_t units = layout.vector / unit.elements;
+  for (int64_t u = 0; u < units; ++u) {
+    Value isInside =
+        isUnitInside(b, access, layout, isRow, i, u * unit.elements);
+    auto branch = scf::IfOp::create(b, SmallVector<Type>(unit.words, word),
+                                    isInside, true, true);
+    OpBuilder::InsertionGuard unitGuard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    SmallVector<Value> loaded;
+    for (int64_t k = 0; k < unit.words; ++k)
+      loaded.push_back(LLVM::LoadOp::create(
+          b, word, b.offset(address, (u * unit.words + k) * unit.wordBytes),
+          unit.wordBytes));
+    scf::YieldOp::create(b, loaded);
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, SmallVector<Value>(unit.words, zero));
+    llvm::append_range(words, branch.getResults());
+  }
+  Value vector = vector::FromElementsOp::create(
+      b, VectorType::get(words.size(), word), words);
+  scf::YieldOp::create(
+      b, Value(vector::BitCastOp::create(b, access.type, vector)));
+  return whole.getResult(0);
+}
+
+LogicalResult KernelDistribution::lower(LoadOp op) {
+  if (scaleTiles.contains(op.getTile()))
+    return loadScales(op);
+  TileType tile = op.getTile().getType();
+  if (!tile.getShape().empty())
+    return loadElements(op);
+  SmallVector<Value> indices;
+  for (Value index : op.getIndices())
+    indices.push_back(values.lookup(index));
+  values.map(op.getTile(), Value(LLVM::LoadOp::create(
+                               b, tile.getElementType(),
+                               getElementAddress(op.getView(), indices))));
+  return success();
+}
+
+LogicalResult KernelDistribution::loadElements(LoadOp op) {
+  TileType tile = op.getTile().getType();
+  // A row for all rows is one too.
+  if (!layout || tile.getShape().back() != layout->columns ||
+      (tile.getRank() == 2 && tile.getShape().front() != layout->rows))
+    return op.emitOpError("cannot load ") << tile << " to registers";
+  Type element = tile.getElementType();
+  ByteUnit unit(element);
+  PieceAccess access = getPieceAccess(op.getView(), op.getIndices());
+  SmallVector<Value> loaded;
+  for (int64_t i = 0; i < layout->steps; ++i)
+    loaded.push_back(tilesAreWhole
+                         ? Value(LLVM::LoadOp::create(
+                               b, access.type, getPieceAddress(b, access, i),
+                               access.alignment))
+                         : loadAtEdge(b, access, *layout, i, unit));
+  if (element.getIntOrFloatBitWidth() > 8)
+    for (Value &piece : loaded)
+      piece = vector::BitCastOp::create(
+          b, VectorType::get(layout->vector, element), piece);
+  // What all work tiles use is kept in shared memory, each thread's for itself.
+  auto kept = keptTiles.find(op.getTile());
+  if (kept != keptTiles.end())
+    for (auto [i, piece] : llvm::enumerate(loaded))
+      LLVM::StoreOp::create(b, piece,
+                            getKeptAddress(kept->second, piece.getType(), i),
+                            /*alignment=*/16);
+  else
+    pieces[op.getTile()] = std::move(loaded);
+  return success();
+}
+
+static void storeAtEdge(ThreadBuilder &b, const PieceAccess &access,
+                        const ElementLayout &layout, Value piece, int64_t i,
+                        ByteUnit unit) {
+  Value address = getPieceAddress(b, access, i);
+  Value isRow = isRowInside(b, access, layout, i);
+  auto whole = scf::IfOp::create(b, isPieceWhole(b, access, layout, isRow, i),
+                                 /*withElse=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(whole.thenBlock());
+  LLVM::StoreOp::create(b, piece, address, access.alignment);
+  b.setInsertionPointToStart(whole.elseBlock());
+  int64_t units = layout.vector / unit.elements;
+  auto type =
+      VectorType::get(units * unit.words, b.getIntegerType(8 * unit.wordBytes));
+  Value words = vector::BitCastOp::create(b, type, piece);
+  for (int64_t u = 0; u < units; ++u)
+    b.when(isUnitInside(b, access, layout, isRow, i, u * unit.elements), [&] {
+      for (int64_t k = 0; k < unit.words; ++k) {
+        int64_t word = u * unit.words + k;
+        LLVM::StoreOp::create(b, vector::ExtractOp::create(b, words, word),
+                              b.offset(address, word * unit.wordBytes),
+                              unit.wordBytes);
+      }
+    });
+}
+
+LogicalResult KernelDistribution::storeElements(StoreOp op) {
+  SmallVector<Value> stored = pieces.lookup(op.getTile());
+  Type element = op.getTile().getType().getElementType();
+  ByteUnit unit(element);
+  for (Value &piece : stored)
+    if (piece.getType() != getPieceType(element))
+      piece = vector::BitCastOp::create(b, getPieceType(element), piece);
+  PieceAccess access = getPieceAccess(op.getView(), op.getIndices());
+  for (int64_t i = 0; i < layout->steps; ++i) {
+    if (tilesAreWhole)
+      LLVM::StoreOp::create(b, stored[i], getPieceAddress(b, access, i),
+                            access.alignment);
+    else
+      storeAtEdge(b, access, *layout, stored[i], i, unit);
+  }
+  return success();
+}

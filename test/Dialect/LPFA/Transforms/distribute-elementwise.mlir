@@ -1,0 +1,131 @@
+// RUN: lpfa-opt %s -lpfa-distribute-to-threads=chip=sm_90a -canonicalize -cse -split-input-file | FileCheck %s
+// RUN: lpfa-opt %s -lpfa-distribute-to-threads=chip=sm_100a -split-input-file | FileCheck %s --check-prefix=WIDE
+
+// A warp has eight rows of 256 elements: a thread eight pieces of 16 bytes. A
+// tile that is inside and aligned is loaded without checks, one at an edge by
+// pieces and elements.
+
+!in = !lpfa.view<?x?xbf16>
+!codes = !lpfa.view<?x?xf8E4M3FN>
+!scales = !lpfa.view<?x?xf8E8M0FNU>
+
+// WIDE: vector<8xi32>
+// CHECK: gpu.func @rows
+// CHECK-SAME: known_block_size = array<i32: 64, 1, 1>
+// CHECK-SAME: lpfa.dynamic_shared_bytes = 128
+lpfa.kernel @rows stage(tile) (%X: !in, %Q: !codes, %S: !scales) {
+  %tiles = lpfa.dim %X, 0 : !in
+  %c0 = arith.constant 0 : index
+  // CHECK: scf.for
+  lpfa.for_work (%m) in (%tiles) {
+    // CHECK: scf.if %{{.*}} {
+    // CHECK-COUNT-8: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+    %x = lpfa.load %X[%m, %c0] : !in -> !lpfa.tile<16x256xbf16>
+    // Two rows' maxima in a word, across the four lanes of a block.
+    // CHECK: arith.maximumf %{{.*}}, %{{.*}} : vector<2xbf16>
+    // CHECK: gpu.shuffle xor %{{.*}}, %c1_i32
+    // CHECK: gpu.shuffle xor %{{.*}}, %c2_i32
+    // CHECK: lpfa.convert_packed %{{.*}} to f8E8M0FNU up : vector<4xf32> -> vector<1xi32>
+    // CHECK: llvm.store %{{.*}}, %{{.*}} : i8, !llvm.ptr<3>
+    // CHECK: arith.mulf %{{.*}}, %{{.*}} : vector<8xbf16>
+    // CHECK: lpfa.convert_packed %{{.*}} to f8E4M3FN nearest : vector<8xf32> -> vector<2xi32>
+    %q, %s = lpfa.quantize_tile %x axis(1) : !lpfa.tile<16x256xbf16> -> !lpfa.tile<16x256xf8E4M3FN>, !lpfa.tile<16x8xf8E8M0FNU>
+    // CHECK-COUNT-8: llvm.store %{{.*}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<1>
+    lpfa.store %q -> %Q[%m, %c0] : !lpfa.tile<16x256xf8E4M3FN>, !codes
+    // CHECK: lpfa.barrier.sync 0 threads(64)
+    // CHECK: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xi32>
+    // CHECK: llvm.store %{{.*}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<1>
+    lpfa.store %s -> %S[%m, %c0] : !lpfa.tile<16x8xf8E8M0FNU>, !scales
+    // CHECK: } else {
+    // CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> i16
+    // CHECK: lpfa.barrier.sync 0 threads(64)
+    // The next work tile waits for these scales to have been read.
+    // CHECK: lpfa.barrier.sync 0 threads(64)
+    // CHECK-NEXT: }
+    // CHECK-NEXT: gpu.return
+  }
+}
+
+// -----
+
+// Blocks along columns: a warp has 32 rows, and maxima go across its rows of
+// lanes; the first of them writes the scales.
+
+!in = !lpfa.view<64x64xf16>
+!scales = !lpfa.view<2x64xf8E8M0FNU>
+
+// WIDE: gpu.func @columns
+// CHECK: gpu.func @columns
+lpfa.kernel @columns stage(tile) (%X: !in, %S: !scales) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  lpfa.for_work (%m) in (%c1) {
+    %x = lpfa.load %X[%m, %c0] : !in -> !lpfa.tile<64x64xf16>
+    // CHECK: arith.maximumf %{{.*}}, %{{.*}} : vector<8xf16>
+    // CHECK: gpu.shuffle xor %{{.*}}, %c8_i32
+    // CHECK: gpu.shuffle xor %{{.*}}, %c16_i32
+    // CHECK: llvm.store %{{.*}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<3>
+    %q, %s = lpfa.quantize_tile %x axis(0) : !lpfa.tile<64x64xf16> -> !lpfa.tile<64x64xf8E5M2>, !lpfa.tile<2x64xf8E8M0FNU>
+    lpfa.store %s -> %S[%m, %c0] : !lpfa.tile<2x64xf8E8M0FNU>, !scales
+  }
+}
+
+// -----
+
+// Scales go through shared memory to an atom: 32 threads write 16 bytes each.
+
+!scales = !lpfa.view<?x?xf8E8M0FNU>
+!atoms = !lpfa.view<?x?x32x4x4xf8E8M0FNU>
+
+// WIDE: gpu.func @pack
+// CHECK: gpu.func @pack
+// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
+// CHECK-SAME: lpfa.dynamic_shared_bytes = 512
+lpfa.kernel @pack stage(tile) (%S: !scales, %A: !atoms) {
+  %c0 = arith.constant 0 : index
+  // CHECK: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr<1> -> vector<1xi32>
+  // CHECK: llvm.store %{{.*}} {alignment = 4 : i64} : vector<1xi32>, !llvm.ptr<3>
+  // CHECK: else
+  // CHECK-COUNT-4: llvm.load %{{.*}} : !llvm.ptr<1> -> i8
+  %s = lpfa.load %S[%c0, %c0] : !scales -> !lpfa.tile<128x4xf8E8M0FNU>
+  // CHECK: lpfa.barrier.sync 0 threads(128)
+  // CHECK: %[[WRITES:.*]] = arith.cmpi ult, %{{.*}}, %c32_i32
+  // CHECK: scf.if %[[WRITES]] {
+  // CHECK-COUNT-4: llvm.load %{{.*}} : !llvm.ptr<3> -> i32
+  // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+  %a = lpfa.pack_atom %s : !lpfa.tile<128x4xf8E8M0FNU> -> !lpfa.tile<32x4x4xf8E8M0FNU>
+  lpfa.store %a -> %A[%c0, %c0, %c0, %c0, %c0] : !lpfa.tile<32x4x4xf8E8M0FNU>, !atoms
+}
+
+// -----
+
+// Two warps have a row: their partial sums meet in shared memory, the sum in
+// lanes.
+
+!in = !lpfa.view<?x4096xbf16>
+!weight = !lpfa.view<4096xbf16>
+
+// WIDE: gpu.func @norm
+// CHECK: gpu.func @norm
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
+lpfa.kernel @norm stage(tile) (%X: !in, %W: !weight, %Y: !in) {
+  %c0 = arith.constant 0 : index
+  %c4096 = arith.constant 4096 : index
+  %rows = lpfa.dim %X, 0 : !in
+  // The weight stays in shared memory.
+  // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<3>
+  %w = lpfa.load %W[%c0] : !weight -> !lpfa.tile<4096xbf16>
+  // CHECK: scf.for
+  lpfa.for_work (%m) in (%rows) {
+    %x = lpfa.load %X[%m, %c0] : !in -> !lpfa.tile<4x4096xbf16>
+    // CHECK: lpfa.fma nearest
+    // CHECK: llvm.store %{{.*}} : f32, !llvm.ptr<3>
+    // CHECK: lpfa.barrier.sync 0 threads(256)
+    // CHECK-COUNT-2: llvm.load %{{.*}} : !llvm.ptr<3> -> f32
+    // CHECK: gpu.shuffle xor %{{.*}}, %c16_i32
+    // CHECK: math.sqrt
+    // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<8xbf16>
+    %y, %r = lpfa.rms_norm_tile %x weight %w count(%c4096) epsilon(1.0e-6) : !lpfa.tile<4x4096xbf16>, !lpfa.tile<4096xbf16> -> !lpfa.tile<4x4096xbf16>, !lpfa.tile<4xf32>
+    lpfa.store %y -> %Y[%m, %c0] : !lpfa.tile<4x4096xbf16>, !in
+  }
+}

@@ -1,0 +1,135 @@
+// RUN: lpfa-opt %s -lpfa-form-kernels -canonicalize -cse -split-input-file | FileCheck %s
+
+// Two quantizations of a tensor and what becomes of their scales: one kernel,
+// which reads the tensor once and writes only what is used. Work tiles are what
+// an atom's scales scale.
+// CHECK-LABEL: lpfa.kernel @both_quantize stage(tile)
+// CHECK-SAME:    (%[[X:.+]]: !lpfa.view<?x?xbf16>, %[[Q:.+]]: !lpfa.view<?x?xf8E4M3FN>, %[[B:.+]]: !lpfa.view<?x?x32x4x4xf8E8M0FNU>, %[[P:.+]]: !lpfa.view<?x?xf8E4M3FN>, %[[T:.+]]: !lpfa.view<?x?xf8E8M0FNU>)
+// CHECK-DAG:     %[[C4:.+]] = arith.constant 4 : index
+// CHECK-DAG:     %[[C128:.+]] = arith.constant 128 : index
+// CHECK:         lpfa.for_work (%[[M:.+]], %[[N:.+]]) in
+// CHECK:           %[[ROW:.+]] = arith.muli %[[M]], %[[C128]]
+// CHECK:           %[[COLUMN:.+]] = arith.muli %[[N]], %[[C128]]
+// CHECK:           %[[TILE:.+]] = lpfa.load %[[X]][%[[ROW]], %[[COLUMN]]] : <?x?xbf16> -> <128x128xbf16>
+// CHECK:           %[[CODES:.+]], %[[SCALES:.+]] = lpfa.quantize_tile %[[TILE]] axis(1) : <128x128xbf16> -> <128x128xf8E4M3FN>, <128x4xf8E8M0FNU>
+// CHECK:           lpfa.store %[[CODES]] -> %[[Q]][%[[ROW]], %[[COLUMN]]]
+// CHECK:           %[[ATOM:.+]] = lpfa.pack_atom %[[SCALES]] : <128x4xf8E8M0FNU> -> <32x4x4xf8E8M0FNU>
+// CHECK:           lpfa.store %[[ATOM]] -> %[[B]][%[[M]], %[[N]], %{{.+}}, %{{.+}}, %{{.+}}]
+// CHECK:           %[[CODES1:.+]], %[[SCALES1:.+]] = lpfa.quantize_tile %[[TILE]] axis(0) rule(floor) : <128x128xbf16> -> <128x128xf8E4M3FN>, <4x128xf8E8M0FNU>
+// CHECK:           lpfa.store %[[CODES1]] -> %[[P]][%[[ROW]], %[[COLUMN]]]
+// CHECK:           %[[GROUP:.+]] = arith.muli %[[M]], %[[C4]]
+// CHECK:           lpfa.store %[[SCALES1]] -> %[[T]][%[[GROUP]], %[[COLUMN]]]
+// CHECK-LABEL: func.func @both(
+// CHECK:         %[[GRID:.+]] = arith.muli
+// CHECK:         cf.assert %{{.+}}, "{{.*}}'lpfa.quantize' op has a size above 2^30, more than a kernel can count"
+// CHECK:         lpfa.launch @both_quantize grid(%[[GRID]]) ins(%{{.+}} : tensor<?x?xbf16>)
+// CHECK-NOT:     lpfa.launch
+func.func @both(%x: tensor<?x?xbf16>)
+    -> (tensor<?x?xf8E4M3FN>, tensor<?x?x32x4x4xf8E8M0FNU>,
+        tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>) {
+  %q, %s = lpfa.quantize %x axis(1)
+      : tensor<?x?xbf16> -> tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>
+  %b = lpfa.pack_scales %s : tensor<?x?xf8E8M0FNU> -> tensor<?x?x32x4x4xf8E8M0FNU>
+  %p, %t = lpfa.quantize %x axis(0) rule(floor)
+      : tensor<?x?xbf16> -> tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>
+  return %q, %b, %p, %t : tensor<?x?xf8E4M3FN>, tensor<?x?x32x4x4xf8E8M0FNU>,
+      tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>
+}
+
+// -----
+
+// Squares: the codes are written once, the scales of both axes from one kernel.
+// Rows past the last are padding of an atom, although a square has them.
+// CHECK-LABEL: lpfa.kernel @squares_quantize
+// CHECK:         %[[TILE:.+]] = lpfa.load
+// CHECK:         %[[CODES:.+]], %[[SCALES:.+]] = lpfa.quantize_tile %[[TILE]] axis(1) square
+// CHECK:         lpfa.store %[[CODES]]
+// CHECK:         %[[ROWS:.+]] = arith.subi
+// CHECK:         lpfa.pack_atom %[[SCALES]] valid(%[[ROWS]])
+// CHECK:         %{{.+}}, %[[SCALES1:.+]] = lpfa.quantize_tile %[[TILE]] axis(0) square
+// CHECK-NEXT:    %[[COLUMNS:.+]] = arith.subi
+// CHECK-NEXT:    lpfa.pack_atom %[[SCALES1]] transposed valid(%[[COLUMNS]])
+func.func @squares(%x: tensor<2x?x?xf32>)
+    -> (tensor<2x?x?xf8E5M2>, tensor<2x?x?x32x4x4xf8E8M0FNU>,
+        tensor<2x?x?x32x4x4xf8E8M0FNU>) {
+  %q, %s = lpfa.quantize %x axis(2) square
+      : tensor<2x?x?xf32> -> tensor<2x?x?xf8E5M2>, tensor<2x?x?xf8E8M0FNU>
+  %p, %t = lpfa.quantize %x axis(1) square
+      : tensor<2x?x?xf32> -> tensor<2x?x?xf8E5M2>, tensor<2x?x?xf8E8M0FNU>
+  %b = lpfa.pack_scales %s
+      : tensor<2x?x?xf8E8M0FNU> -> tensor<2x?x?x32x4x4xf8E8M0FNU>
+  %c = lpfa.pack_scales %t transposed
+      : tensor<2x?x?xf8E8M0FNU> -> tensor<2x?x?x32x4x4xf8E8M0FNU>
+  return %q, %b, %c : tensor<2x?x?xf8E5M2>, tensor<2x?x?x32x4x4xf8E8M0FNU>,
+      tensor<2x?x?x32x4x4xf8E8M0FNU>
+}
+
+// -----
+
+// Without blocked scales tiles are long rows; NVFP4 has its own kernel.
+// CHECK-LABEL: lpfa.kernel @nvfp4_quantize
+// CHECK:         lpfa.quantize_tile %{{.+}} axis(1) : <32x512xf16>
+// CHECK-LABEL: lpfa.kernel @nvfp4_quantize_0
+// CHECK:         %[[G:.+]] = lpfa.load %{{.+}}[] : <f32> -> <f32>
+// CHECK:         lpfa.quantize_tile %{{.+}} axis(1) global(%[[G]] : !lpfa.tile<f32>) : <32x512xf16> -> <32x512xf4E2M1FN>, <32x32xf8E4M3FN>
+func.func @nvfp4(%x: tensor<8x4096xf16>, %g: tensor<f32>)
+    -> (tensor<8x4096xf8E4M3FN>, tensor<8x4096xf4E2M1FN>,
+        tensor<8x256xf8E4M3FN>) {
+  %q, %s = lpfa.quantize %x axis(1)
+      : tensor<8x4096xf16> -> tensor<8x4096xf8E4M3FN>, tensor<8x128xf8E8M0FNU>
+  %p, %t = lpfa.quantize %x axis(1) global(%g : tensor<f32>)
+      : tensor<8x4096xf16> -> tensor<8x4096xf4E2M1FN>, tensor<8x256xf8E4M3FN>
+  return %q, %p, %t : tensor<8x4096xf8E4M3FN>, tensor<8x4096xf4E2M1FN>,
+      tensor<8x256xf8E4M3FN>
+}
+
+// -----
+
+// CHECK-LABEL: lpfa.kernel @back_unpack_scales
+// CHECK:         %[[ATOM:.+]] = lpfa.load
+// CHECK:         %[[T:.+]] = lpfa.unpack_atom %[[ATOM]] transposed
+// CHECK:         lpfa.store %[[T]]
+// CHECK-LABEL: lpfa.kernel @back_dequantize
+// CHECK:         %[[Q:.+]] = lpfa.load
+// CHECK:         %[[S:.+]] = lpfa.load
+// CHECK:         %[[X:.+]] = lpfa.dequantize_tile %[[Q]] scaled %[[S]] axis(0) : <128x128xf6E2M3FN>, <4x128xf8E8M0FNU> -> <128x128xbf16>
+// CHECK:         lpfa.store %[[X]]
+// CHECK-LABEL: func.func @back(
+// CHECK:         cf.assert %{{.+}}, "{{.*}}expects another size of dimension 1 of the blocked scales"
+// CHECK:         cf.assert %{{.+}}, "{{.*}}has rows of packed f6 whose length is no multiple of 4"
+func.func @back(%q: tensor<?x?xf6E2M3FN>, %b: tensor<?x?x32x4x4xf8E8M0FNU>)
+    -> tensor<?x?xbf16> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %rows = tensor.dim %q, %c0 : tensor<?x?xf6E2M3FN>
+  %columns = tensor.dim %q, %c1 : tensor<?x?xf6E2M3FN>
+  %groups = arith.ceildivui %rows, %c32 : index
+  %s = lpfa.unpack_scales %b transposed sizes(%groups, %columns)
+      : tensor<?x?x32x4x4xf8E8M0FNU> -> tensor<?x?xf8E8M0FNU>
+  %x = lpfa.dequantize %q scaled %s axis(0)
+      : tensor<?x?xf6E2M3FN>, tensor<?x?xf8E8M0FNU> -> tensor<?x?xbf16>
+  return %x : tensor<?x?xbf16>
+}
+
+// -----
+
+// A normalization takes the quantization of its rows along: the normalized
+// tensor is not written. The weight is loaded once for some rows.
+// CHECK-LABEL: lpfa.kernel @norm_rms_norm stage(tile)
+// CHECK-SAME:    (%[[X:.+]]: !lpfa.view<?x4096xbf16>, %[[W:.+]]: !lpfa.view<4096xbf16>, %[[Q:.+]]: !lpfa.view<?x4096xf8E4M3FN>, %[[S:.+]]: !lpfa.view<?x128xf8E8M0FNU>)
+// CHECK-DAG:     %[[WEIGHT:.+]] = lpfa.load %[[W]][%{{.+}}] : <4096xbf16> -> <4096xbf16>
+// CHECK:         lpfa.for_work (%[[M:.+]], %{{.+}}) in
+// CHECK:           %[[TILE:.+]] = lpfa.load %[[X]][%{{.+}}, %{{.+}}] : <?x4096xbf16> -> <4x4096xbf16>
+// CHECK:           %[[Y:.+]], %{{.+}} = lpfa.rms_norm_tile %[[TILE]] weight %[[WEIGHT]] count(%{{.+}}) epsilon(9.99999997E-7)
+// CHECK:           %[[CODES:.+]], %[[SCALES:.+]] = lpfa.quantize_tile %[[Y]] axis(1)
+// CHECK:           lpfa.store %[[CODES]] -> %[[Q]]
+// CHECK:           lpfa.store %[[SCALES]] -> %[[S]]
+func.func @norm(%x: tensor<?x4096xbf16>, %w: tensor<4096xbf16>)
+    -> (tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU>) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x4096xbf16>, tensor<4096xbf16> -> tensor<?x4096xbf16>
+  %q, %s = lpfa.quantize %y axis(1)
+      : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU>
+  return %q, %s : tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU>
+}

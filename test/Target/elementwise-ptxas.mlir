@@ -1,0 +1,60 @@
+// REQUIRES: ptxas-13.4
+// No kernel without roles spills, on any chip.
+// RUN: rm -rf %t && lpfa-compile %s -o %t --emit=cubin --chip=sm_90a | FileCheck %s
+// RUN: rm -rf %t && lpfa-compile %s -o %t --emit=cubin --chip=sm_100a | FileCheck %s
+// RUN: rm -rf %t && lpfa-compile %s -o %t --emit=cubin --chip=sm_103a | FileCheck %s
+
+// CHECK-DAG: pack_pack_scales: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: both_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: squares_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: f6_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: nvfp4_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: nvfp4_dequantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+
+func.func @pack(%s: tensor<?x?xf8E8M0FNU>) -> tensor<?x?x32x4x4xf8E8M0FNU> {
+  %b = lpfa.pack_scales %s : tensor<?x?xf8E8M0FNU> -> tensor<?x?x32x4x4xf8E8M0FNU>
+  return %b : tensor<?x?x32x4x4xf8E8M0FNU>
+}
+
+func.func @both(%x: tensor<?x?xbf16>)
+    -> (tensor<?x?xf8E4M3FN>, tensor<?x?x32x4x4xf8E8M0FNU>,
+        tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>) {
+  %q, %s = lpfa.quantize %x axis(1)
+      : tensor<?x?xbf16> -> tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>
+  %b = lpfa.pack_scales %s : tensor<?x?xf8E8M0FNU> -> tensor<?x?x32x4x4xf8E8M0FNU>
+  %p, %t = lpfa.quantize %x axis(0)
+      : tensor<?x?xbf16> -> tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>
+  return %q, %b, %p, %t : tensor<?x?xf8E4M3FN>, tensor<?x?x32x4x4xf8E8M0FNU>,
+      tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>
+}
+
+func.func @squares(%x: tensor<?x?xf32>)
+    -> (tensor<?x?xf8E5M2>, tensor<?x?x32x4x4xf8E8M0FNU>,
+        tensor<?x?x32x4x4xf8E8M0FNU>) {
+  %q, %s = lpfa.quantize %x axis(1) square
+      : tensor<?x?xf32> -> tensor<?x?xf8E5M2>, tensor<?x?xf8E8M0FNU>
+  %p, %t = lpfa.quantize %x axis(0) square
+      : tensor<?x?xf32> -> tensor<?x?xf8E5M2>, tensor<?x?xf8E8M0FNU>
+  %b = lpfa.pack_scales %s : tensor<?x?xf8E8M0FNU> -> tensor<?x?x32x4x4xf8E8M0FNU>
+  %c = lpfa.pack_scales %t transposed
+      : tensor<?x?xf8E8M0FNU> -> tensor<?x?x32x4x4xf8E8M0FNU>
+  return %q, %b, %c : tensor<?x?xf8E5M2>, tensor<?x?x32x4x4xf8E8M0FNU>,
+      tensor<?x?x32x4x4xf8E8M0FNU>
+}
+
+func.func @f6(%x: tensor<?x?xf16>)
+    -> (tensor<?x?xf6E3M2FN>, tensor<?x?xf8E8M0FNU>) {
+  %q, %s = lpfa.quantize %x axis(0) rule(floor)
+      : tensor<?x?xf16> -> tensor<?x?xf6E3M2FN>, tensor<?x?xf8E8M0FNU>
+  return %q, %s : tensor<?x?xf6E3M2FN>, tensor<?x?xf8E8M0FNU>
+}
+
+func.func @nvfp4(%x: tensor<?x?xbf16>, %g: tensor<f32>)
+    -> (tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN>, tensor<?x?xbf16>) {
+  %q, %s = lpfa.quantize %x axis(1) global(%g : tensor<f32>)
+      : tensor<?x?xbf16> -> tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN>
+  %y = lpfa.dequantize %q scaled %s axis(1) global(%g : tensor<f32>)
+      : tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN> -> tensor<?x?xbf16>
+  return %q, %s, %y
+      : tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN>, tensor<?x?xbf16>
+}
