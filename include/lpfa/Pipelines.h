@@ -45,6 +45,11 @@ struct ToThreadsOptions : mlir::PassPipelineOptions<ToThreadsOptions> {
       llvm::cl::desc("tiles of 128 query rows in a work tile, 1 or 2")};
   Option<int64_t> keyTile{*this, "key-tile", llvm::cl::init(128),
                           llvm::cl::desc("keys in a step: 32, 64 or 128")};
+  Option<bool> longestFirst{
+      *this, "longest-first", llvm::cl::init(true),
+      llvm::cl::desc("where later queries see more keys: work tiles in "
+                     "descending order of their rows, all heads of one before "
+                     "the next")};
   Option<int64_t> stages{
       *this, "stages", llvm::cl::init(3),
       llvm::cl::desc("slots in the rings of keys and values")};

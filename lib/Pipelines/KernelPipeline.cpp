@@ -18,6 +18,7 @@ void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
   FormKernelsOptions form;
   form.queryTiles = options.queryTiles;
   form.keyTile = options.keyTile;
+  form.longestFirst = options.longestFirst;
   pm.addPass(createFormKernels(form));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

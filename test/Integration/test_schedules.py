@@ -23,7 +23,8 @@ CASE = Case(300, 500, heads=2, mask=CAUSAL)
 NARROW = Case(300, 500, dim=64, heads=2, kv_heads=2)
 OPTIONS = [dict(query_tiles=1), dict(stages=1), dict(stages=2, output_stages=1),
            dict(key_tile=64), dict(key_tile=64, query_tiles=1, stages=4),
-           dict(key_tile=32), dict(ordering="documented")]
+           dict(key_tile=32), dict(ordering="documented"),
+           dict(longest_first="false")]
 
 
 def name(options):

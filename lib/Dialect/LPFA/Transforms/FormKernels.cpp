@@ -177,8 +177,14 @@ KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors) {
   Value zero = index.constant(0), one = index.constant(1);
   Value rows = index.dim(q, 2), keys = index.dim(k, 2);
   Value group = index.div(index.dim(q, 1), index.dim(k, 1));
-  SmallVector<Value> bounds = {index.dim(q, 0), index.dim(q, 1),
-                               index.ceildiv(rows, rowTile * queryTiles)};
+  Value rowTiles = index.ceildiv(rows, rowTile * queryTiles);
+  SmallVector<Value> bounds = {index.dim(q, 0), index.dim(q, 1), rowTiles};
+  // The persistent grid takes work tiles in order: what is left for the end
+  // should be short, where not all are as long.
+  bool isDescending = longestFirst && op.getMask().hasRightBound() &&
+                      !op.getMask().hasLeftBound();
+  if (isDescending)
+    std::rotate(bounds.begin(), bounds.end() - 1, bounds.end());
   // A query tile wholly past the last row reads the last atom of scales.
   Value lastAtom = index.add(index.dim(qScales, 2), -1);
   auto work = ForWorkOp::create(builder, loc, bounds);
@@ -186,9 +192,16 @@ KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors) {
   for (Value bound : bounds)
     body.addArgument(bound.getType(), loc);
   builder.setInsertionPointToStart(&body);
-  Value b = body.getArgument(0), h = body.getArgument(1);
+  SmallVector<Value> coordinates(body.getArguments());
+  if (isDescending) {
+    std::rotate(coordinates.begin(), coordinates.begin() + 1,
+                coordinates.end());
+    coordinates[2] = arith::SubIOp::create(
+        builder, loc, index.add(rowTiles, -1), coordinates[2]);
+  }
+  Value b = coordinates[0], h = coordinates[1], rowTileIndex = coordinates[2];
   Value kvHead = index.div(h, group);
-  Value firstRow = index.mul(body.getArgument(2), rowTile * queryTiles);
+  Value firstRow = index.mul(rowTileIndex, rowTile * queryTiles);
   auto range = KeyRangeOp::create(builder, loc, firstRow, rowTile * queryTiles,
                                   rows, keys, keyTile, op.getMask());
 
@@ -196,7 +209,7 @@ KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors) {
   SmallVector<Value> qTiles, qAtoms, tileRows, initial;
   for (int64_t i = 0; i < queryTiles; ++i) {
     Value row = index.add(firstRow, i * rowTile);
-    Value atomRow = index.add(index.mul(body.getArgument(2), queryTiles), i);
+    Value atomRow = index.add(index.mul(rowTileIndex, queryTiles), i);
     if (i > 0)
       atomRow = arith::MinUIOp::create(builder, loc, atomRow, lastAtom);
     tileRows.push_back(row);

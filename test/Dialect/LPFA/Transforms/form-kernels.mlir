@@ -1,11 +1,16 @@
 // RUN: lpfa-opt %s -lpfa-form-kernels -split-input-file -canonicalize -cse | FileCheck %s
 // RUN: lpfa-opt %s -lpfa-form-kernels=query-tiles=1 -split-input-file | FileCheck %s --check-prefix=ONE
+// RUN: lpfa-opt %s -lpfa-form-kernels=longest-first=false -split-input-file -canonicalize -cse | FileCheck %s --check-prefix=UP
 
 // Scales that are row-major get a packing kernel; Q's and K's share one.
 // CHECK-LABEL: lpfa.kernel @f_kernel stage(tile)
 // CHECK-SAME:    !lpfa.view<?x?x?x64xf8E4M3FN>
 // CHECK-DAG:     %[[C256:.+]] = arith.constant 256 : index
-// CHECK:         lpfa.for_work (%[[B:.+]], %[[H:.+]], %[[M:.+]]) in
+// The last rows see the most keys: all heads of them come first.
+// CHECK:         %[[TILES:.+]] = arith.ceildivui %{{.+}}, %[[C256]]
+// CHECK:         lpfa.for_work (%[[FROM_END:.+]], %[[B:.+]], %[[H:.+]]) in (%[[TILES]], %{{.+}}, %{{.+}}) {
+// CHECK:           %[[LAST_TILE:.+]] = arith.addi %[[TILES]], %{{.+}}
+// CHECK:           %[[M:.+]] = arith.subi %[[LAST_TILE]], %[[FROM_END]]
 // CHECK:           %[[ROW:.+]] = arith.muli %[[M]], %[[C256]]
 // CHECK:           %[[FIRST:.+]], %[[LAST:.+]] = lpfa.key_range %[[ROW]] count(256) rows(%{{.+}}) keys(%[[KEYS:.+]]) tile(128) <causal, bottom_right>
 // CHECK:           %[[Q0:.+]] = lpfa.load
@@ -33,6 +38,11 @@
 // CHECK:         lpfa.launch @f_pack_scales_0 grid
 // CHECK:         lpfa.launch @f_kernel grid(%{{.+}}) persistent
 // CHECK-NOT:     lpfa.attention
+
+// UP-LABEL: lpfa.kernel @f_kernel stage(tile)
+// UP:         lpfa.for_work (%{{.+}}, %{{.+}}, %[[M:.+]]) in
+// UP:           %[[ROW:.+]] = arith.muli %[[M]],
+// UP:           lpfa.key_range %[[ROW]]
 
 // ONE-LABEL: lpfa.kernel @f_kernel stage(tile)
 // ONE:         lpfa.key_range %{{.+}} count(128)

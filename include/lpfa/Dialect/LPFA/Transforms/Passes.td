@@ -177,7 +177,10 @@ def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
   let options = [
     Option<"queryTiles", "query-tiles", "int64_t", "2",
            "tiles of 128 query rows in a work tile, 1 or 2">,
-    Option<"keyTile", "key-tile", "int64_t", "128", "keys in a step: 32, 64 or 128">
+    Option<"keyTile", "key-tile", "int64_t", "128", "keys in a step: 32, 64 or 128">,
+    Option<"longestFirst", "longest-first", "bool", "true",
+           "where later queries see more keys: work tiles in descending order of "
+           "their rows, all heads of one before the next">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::cf::ControlFlowDialect",
