@@ -12,6 +12,7 @@ without the kernel there, a test is skipped and says so."""
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -43,6 +44,16 @@ def text_of(name):
     return path.read_text()
 
 
+def wait_behind_loads(text):
+    """The text with a tcgen05.wait::ld right behind each tcgen05.ld.
+
+    PTX leaves the registers of a load undefined before its wait
+    (tcgen05.wait). Some compilers let arithmetic on them move ahead of the
+    wait, or leave it out, and rely on ptxas; the simulator reports that."""
+    return re.sub(r"\btcgen05\.ld\.[^;]*;",
+                  lambda m: m[0] + "\n\ttcgen05.wait::ld.sync.aligned;", text)
+
+
 def _descriptor(argument, array):
     """A tensor descriptor: map, sizes, strides in elements."""
     item = np.dtype(array.dtype).itemsize
@@ -58,9 +69,11 @@ def _descriptor(argument, array):
         yield scalar("u64", int(stride))
 
 
-def parameters_of(described, values):
-    """The PTX entry's parameters. `values` are the arguments by name: arrays,
-    Outs and numbers."""
+def triton_launch(name, values, grid):
+    """The text of name.ptx, its parameters, and the rest of its launch.
+    `values` are the arguments by name: arrays, Outs and numbers."""
+    text = text_of(f"{name}.ptx")
+    described = json.loads((folder() / f"{name}.json").read_text())
     parameters = []
     for argument in described["arguments"]:
         value = values[argument["name"]]
@@ -71,14 +84,12 @@ def parameters_of(described, values):
         else:
             parameters.append(scalar(SCALARS[argument["type"]], value))
     scratch = [scalar("u64", 0)] * 2
-    return parameters + scratch
+    return text, parameters + scratch, {
+        "block": described["threads"], "grid": grid,
+        "shared": described["shared"], "entry": described["entry"]}
 
 
 def run_triton(name, values, grid, edit=lambda text: text):
     """Runs name.ptx, its text edited, under every schedule; its results."""
-    text = edit(text_of(f"{name}.ptx"))
-    described = json.loads((folder() / f"{name}.json").read_text())
-    return run_all(text, parameters_of(described, values),
-                   block=described["threads"],
-                   grid=grid, shared=described["shared"],
-                   entry=described["entry"])
+    text, parameters, launch = triton_launch(name, values, grid)
+    return run_all(edit(text), parameters, **launch)

@@ -33,29 +33,37 @@ def scales_of(scales, rows):
                          BATCH * HEADS, rows // 128, -1, 2, 256)
 
 
-@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
-# The MXFP8 kernel is persistent: on one CTA work tiles reuse its rings.
-@pytest.mark.parametrize("ctas", [1, 2])
-@pytest.mark.parametrize("length", LENGTHS)
-def test_mxfp8(length, ctas, causal):
+def mxfp8_arguments(length, causal, factor=1):
+    """The kernel's arguments, Q times a factor, and what O and LSE must be."""
     q, k, v = (random(seed, length) for seed in (1, 2, 3))
+    q *= factor
     (cq, sq), (ck, sk) = mx.quantize(q), mx.quantize(k)
     cv, sv = mx.quantize(v, axis=-2)
     flat = lambda codes: codes.reshape(-1, DIM)
     rows = BATCH * HEADS * length
-    m, o = run_triton("tlx_mxfp8_causal" if causal else "tlx_mxfp8", {
+    arguments = {
         "sm_scale": DIM**-0.5, "Z": BATCH, "H": HEADS, "N_CTX": length,
         "desc_m": Out((rows,), np.float32),
         "desc_q": flat(cq), "desc_k": flat(ck), "desc_v": flat(cv),
         "desc_o": Out((rows, DIM), np.uint16),
         "desc_q_scale": scales_of(sq, length),
         "desc_k_scale": scales_of(sk, length),
-        "desc_v_scale": scales_of(np.swapaxes(sv, -1, -2), DIM)}, ctas)
-    expected, lse = attention(
-        mx.dequantize(cq, sq, dtype=np.float64),
-        mx.dequantize(ck, sk, dtype=np.float64),
-        mx.dequantize(cv, sv, axis=-2, dtype=np.float64),
-        mask=CAUSAL if causal else Mask())
+        "desc_v_scale": scales_of(np.swapaxes(sv, -1, -2), DIM)}
+    expected = attention(mx.dequantize(cq, sq, dtype=np.float64),
+                         mx.dequantize(ck, sk, dtype=np.float64),
+                         mx.dequantize(cv, sv, axis=-2, dtype=np.float64),
+                         mask=CAUSAL if causal else Mask())
+    return arguments, *expected
+
+
+# The MXFP8 kernel is persistent: on one CTA work tiles reuse its rings.
+@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+@pytest.mark.parametrize("ctas", [1, 2])
+@pytest.mark.parametrize("length", LENGTHS)
+def test_mxfp8(length, ctas, causal):
+    arguments, expected, lse = mxfp8_arguments(length, causal)
+    m, o = run_triton("tlx_mxfp8_causal" if causal else "tlx_mxfp8", arguments,
+                      ctas)
     check(o, m, expected, lse, decibel=30)
 
 

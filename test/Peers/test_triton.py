@@ -7,13 +7,11 @@
 # ===-----------------------------------------------------------------------===#
 """The kernels of scripts/peers/triton_kernels.py against numpy in float64."""
 
-import re
-
 import numpy as np
 import pytest
 
 from lpfa import mx
-from peers import Failure, Out, run_triton
+from peers import Failure, Out, run_triton, wait_behind_loads
 
 
 def random(seed, *shape):
@@ -24,14 +22,6 @@ def tiles(size):
     return -(-size // 128)
 
 
-def wait_behind_load(text):
-    """The text with its one tcgen05.wait::ld right behind the load."""
-    wait = "\ttcgen05.wait::ld.sync.aligned;\n"
-    assert text.count(wait) == 1 and text.count("tcgen05.ld.") == 1
-    return re.sub(r"\ttcgen05\.ld\.[^;]*;\n", lambda m: m[0] + wait,
-                  text.replace(wait, ""))
-
-
 # Sizes need strides of 16 bytes, for TMA.
 @pytest.mark.parametrize("m, n, k", [(128, 128, 64), (256, 128, 512),
                                      (200, 136, 200), (1, 264, 8)])
@@ -40,10 +30,10 @@ def test_matmul(m, n, k):
     arguments = ({"a": a, "b": b, "c": Out((m, n), "f2"), "K": k},
                  (tiles(m), tiles(n)))
     # Triton 3.9 converts and stores the registers of tcgen05.ld before its
-    # wait::ld, which PTX leaves undefined (tcgen05.wait): a true alarm.
+    # wait: a true alarm.
     with pytest.raises(Failure, match="uninitialized: .* undefined byte"):
         run_triton("triton_matmul", *arguments)
-    c, = run_triton("triton_matmul", *arguments, wait_behind_load)
+    c, = run_triton("triton_matmul", *arguments, wait_behind_loads)
     expected = a.astype(np.float64) @ b.astype(np.float64).T
     np.testing.assert_allclose(c, expected, rtol=2**-10, atol=1e-4)
 

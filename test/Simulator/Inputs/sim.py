@@ -14,10 +14,6 @@ ELEMENTS = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "s32",
             "uint64": "u64", "int64": "s64"}
 
 
-# What lpfa-sim wrote, run by run.
-log = []
-
-
 class Failure(Exception):
     """lpfa-sim's exit code was 1; the text is what it wrote to stderr."""
 
@@ -59,66 +55,67 @@ def scalar(kind, value):
     return {"type": kind, "value": value}
 
 
-def run(body, parameters, block=32, grid=1, cluster=None, shared=0, options=(),
-        entry="kernel", registers=None):
-    """Runs `entry` of the PTX text `body` (the header is added if it lacks one)
-    and returns its results in order. Raises Failure."""
+def write(folder, body, parameters, block=32, grid=1, cluster=None, shared=0,
+          entry="kernel", registers=None):
+    """Writes kernel.ptx, launch.json and the arrays to the folder, and returns
+    the names of the results in order. The PTX text `body` gets the header if it
+    lacks one. A structure is
+    {"bytes": hex, "fields": [(offset, parameter), ...]}."""
     as_list = lambda v: list(v) if isinstance(v, (tuple, list)) else [v]
+    names, outs = {}, []
+
+    def describe(array):
+        key = id(array)
+        if key not in names:
+            names[key] = f"b{len(names)}"
+            if isinstance(array, (Out, InOut)):
+                outs.append(names[key])
+            if not isinstance(array, Out):
+                np.save(f"{folder}/{names[key]}.npy",
+                        getattr(array, "array", array))
+        if isinstance(array, InOut):
+            return dict(buffer=names[key] + ".npy", out=True)
+        if isinstance(array, Out):
+            return dict(buffer=names[key], out=True,
+                        shape=list(array.shape), dtype=array.dtype)
+        return dict(buffer=names[key] + ".npy")
+
+    def list_parameter(p):
+        if isinstance(p, TensorMap):
+            return {"tensor_map": {**p.text, **describe(p.array)}}
+        if isinstance(p, dict):
+            fields = [{"offset": offset, **list_parameter(field)}
+                      for offset, field in p.get("fields", ())]
+            return {**p, "fields": fields} if fields else p
+        return describe(p)
+
+    launch = dict(entry=entry, grid=as_list(grid), block=as_list(block),
+                  dynamic_shared_bytes=shared,
+                  parameters=[list_parameter(p) for p in parameters])
+    if cluster:
+        launch["cluster"] = as_list(cluster)
+    if registers:
+        launch["registers"] = registers
+    with open(f"{folder}/launch.json", "w") as f:
+        json.dump(launch, f)
+    with open(f"{folder}/kernel.ptx", "w") as f:
+        f.write(body if ".version" in body else HEADER + body)
+    return outs
+
+
+def run(body, parameters, options=(), **more):
+    """Runs a kernel as `write` writes it, and returns its results in order.
+    Raises Failure."""
     with tempfile.TemporaryDirectory() as folder:
-        names, outs = {}, []
-
-        def describe(array):
-            key = id(array)
-            if key not in names:
-                names[key] = f"b{len(names)}"
-                if isinstance(array, (Out, InOut)):
-                    outs.append(names[key])
-                if not isinstance(array, Out):
-                    np.save(f"{folder}/{names[key]}.npy",
-                            getattr(array, "array", array))
-            if isinstance(array, InOut):
-                return dict(buffer=names[key] + ".npy", out=True)
-            if isinstance(array, Out):
-                return dict(buffer=names[key], out=True,
-                            shape=list(array.shape), dtype=array.dtype)
-            return dict(buffer=names[key] + ".npy")
-
-        listed = []
-        for p in parameters:
-            if isinstance(p, TensorMap):
-                listed.append({"tensor_map": {**p.text, **describe(p.array)}})
-            elif isinstance(p, dict):
-                listed.append(p)
-            else:
-                listed.append(describe(p))
-        launch = dict(entry=entry, grid=as_list(grid), block=as_list(block),
-                      dynamic_shared_bytes=shared, parameters=listed)
-        if cluster:
-            launch["cluster"] = as_list(cluster)
-        if registers:
-            launch["registers"] = registers
-        with open(f"{folder}/launch.json", "w") as f:
-            json.dump(launch, f)
-        with open(f"{folder}/kernel.ptx", "w") as f:
-            f.write(body if ".version" in body else HEADER + body)
+        outs = write(folder, body, parameters, **more)
         done = subprocess.run(
             ["lpfa-sim", "kernel.ptx", "--launch=launch.json", "--out=out",
              *options], cwd=folder, capture_output=True, text=True)
-        log.append(done)
         if done.returncode:
             if os.path.exists(f"{folder}/out"):
                 raise AssertionError("results were written by a failed run")
             raise Failure(done.stderr + done.stdout)
-        # Under the timing model not every CTA may have been run.
-        if not os.path.exists(f"{folder}/out") and "--schedule=timed" in options:
-            return None
         return [np.load(f"{folder}/out/{name}.npy") for name in outs]
-
-
-def timing(*arguments, options=(), **more):
-    """What the timing model says of a run."""
-    run(*arguments, options=["--schedule=timed", "--report=json", *options], **more)
-    return json.loads(log[-1].stdout)["timing"]
 
 
 SCHEDULES = (["--schedule=eager"], ["--schedule=lazy"],
