@@ -129,8 +129,12 @@ Status clusterBarrier(Warp &w, const Instruction &i, LaneMask mask) {
     w.clusterGeneration = c.clusterGeneration;
     // A relaxed arrival passes on no more than what fence.mbarrier_init has
     // released.
-    if (c.races && !(i.flags && w.hasUnfencedInit))
-      c.races->release(w, c.clusterHistory);
+    if (c.races) {
+      if (i.flags && w.hasUnfencedInit)
+        c.races->releaseInits(w, c.clusterHistory);
+      else
+        c.races->release(w, c.clusterHistory);
+    }
     c.clusterArrived += llvm::popcount(mask);
     c.checkClusterBarrier();
     return Status::Next;
@@ -484,6 +488,8 @@ Status fenceProxy(Warp &w, const Instruction &, LaneMask) {
 
 Status fenceInit(Warp &w, const Instruction &, LaneMask) {
   w.hasUnfencedInit = false;
+  if (w.cluster.races)
+    w.cluster.races->fenceInit(w);
   return Status::Next;
 }
 

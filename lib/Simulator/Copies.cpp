@@ -163,10 +163,14 @@ void copies::addBarriers(Warp &w, LoadOperation &operation,
     operation.barriers.push_back(barrier);
     return;
   }
+  // Of each destination CTA's pair the one whose rank is as even as that of
+  // the given barrier's CTA (PTX ISA 9.7.9.27.5.2).
+  unsigned parity = (barrier >> rankShift) & 1;
   for (unsigned rank = 0; rank != w.cluster.ctas.size(); ++rank)
     if ((ctaMask >> rank) & 1) {
       operation.ranks.push_back(rank);
-      operation.barriers.push_back(inCta(barrier, rank));
+      operation.barriers.push_back(
+          inCta(barrier, i.flags & Pair ? (rank & ~1u) | parity : rank));
     }
 }
 
@@ -223,7 +227,7 @@ void copies::takeDirection(Decoder &d, bool &toShared, bool &fromShared) {
 void copies::takeCommon(Decoder &d) {
   for (StringRef m :
        {"mbarrier::complete_tx::bytes", "bulk_group", "tile", "cta_group::1",
-        "cta_group::2", "noftz", "weak", "relaxed", "cta", "cluster", "gpu"})
+        "noftz", "weak", "relaxed", "cta", "cluster", "gpu"})
     d.take(m);
 }
 

@@ -152,6 +152,7 @@ enum BulkFlags {
   IsReduction = 8,
   ZeroFill = 16,
   NoIncrement = 32,
+  Pair = 64, ///< .cta_group::2
 };
 
 struct BulkData : InstructionData {

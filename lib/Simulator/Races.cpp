@@ -24,6 +24,7 @@ RaceDetector::RaceDetector(Cluster &cluster) : cluster(cluster) {
   numWarpComponents = ctas * warpsPerCta * numLanes;
   warps.resize(ctas * warpsPerCta);
   fences.resize(warps.size());
+  fencedInits.resize(warps.size());
   epochs.assign(numWarpComponents, 0);
   for (unsigned w = 0; w != warps.size(); ++w) {
     unsigned program = w * numLanes + Program;
@@ -58,6 +59,14 @@ void RaceDetector::release(Warp &warp, History &into) {
 
 void RaceDetector::acquire(Warp &warp, const History &from) {
   warps[component(warp, Program) / numLanes].join(from);
+}
+
+void RaceDetector::fenceInit(Warp &warp) {
+  release(warp, fencedInits[component(warp, Program) / numLanes]);
+}
+
+void RaceDetector::releaseInits(const Warp &warp, History &into) const {
+  into.join(fencedInits[component(warp, Program) / numLanes]);
 }
 
 void RaceDetector::fenceProxy(Warp &warp) {

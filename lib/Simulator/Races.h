@@ -122,6 +122,9 @@ public:
   /// The warp's knowledge passes to a barrier; what it does next is new.
   void release(Warp &warp, History &into);
   void acquire(Warp &warp, const History &from);
+  /// fence.mbarrier_init, and what it has released.
+  void fenceInit(Warp &warp);
+  void releaseInits(const Warp &warp, History &into) const;
   /// fence.proxy.async.
   void fenceProxy(Warp &warp);
   /// tcgen05.fence.
@@ -224,7 +227,8 @@ private:
   unsigned numWarpComponents;
   std::vector<History> warps;
   std::vector<Fences> fences;
-  std::vector<uint32_t> epochs; ///< last one given out, by component
+  std::vector<History> fencedInits; ///< of each warp, at its last fence
+  std::vector<uint32_t> epochs;     ///< last one given out, by component
   /// Of the components behind those of the warps: the warp to whose pipe they
   /// belong, or ~0u, and the mbarrier that they signal.
   std::vector<std::pair<unsigned, uint32_t>> extra;

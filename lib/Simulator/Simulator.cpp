@@ -174,6 +174,50 @@ static Error launchError(const Launch &launch, const Twine &message) {
                                  "': " + message);
 }
 
+/// The bytes of one parameter, or of a field inside one.
+static Expected<std::vector<uint8_t>> layOut(const Parameter &parameter,
+                                             const Twine &name,
+                                             const Launch &launch,
+                                             const DeviceMemory &memory) {
+  if (parameter.kind != Parameter::Kind::Bytes &&
+      parameter.bufferIndex >= memory.numBuffers())
+    return launchError(launch, name + " names a buffer that does not exist");
+  switch (parameter.kind) {
+  case Parameter::Kind::Buffer: {
+    uint64_t address =
+        memory.address(parameter.bufferIndex) + parameter.byteOffset;
+    std::vector<uint8_t> bytes(8);
+    std::memcpy(bytes.data(), &address, 8);
+    return bytes;
+  }
+  case Parameter::Kind::Bytes: {
+    std::vector<uint8_t> bytes = parameter.bytes;
+    for (auto [index, field] : llvm::enumerate(parameter.fields)) {
+      Expected<std::vector<uint8_t>> value =
+          layOut(field, name + ", field " + Twine(index), launch, memory);
+      if (!value)
+        return value.takeError();
+      if (field.offset + value->size() > bytes.size())
+        return launchError(launch, name + ", field " + Twine(index) +
+                                       " ends behind its " +
+                                       Twine(bytes.size()) + " bytes");
+      llvm::copy(*value, bytes.begin() + field.offset);
+    }
+    return bytes;
+  }
+  case Parameter::Kind::TensorMap: {
+    TensorMap map = parameter.map;
+    map.globalAddress =
+        memory.address(parameter.bufferIndex) + parameter.byteOffset;
+    if (Error e = map.validate())
+      return launchError(launch, name + ": " + llvm::toString(std::move(e)));
+    TensorMapBlob blob = map.encode();
+    return std::vector<uint8_t>(blob.begin(), blob.end());
+  }
+  }
+  llvm_unreachable("unknown kind of parameter");
+}
+
 /// The bytes of the entry's parameters.
 static Expected<std::vector<uint8_t>>
 layOutParameters(const Function &function, const Launch &launch,
@@ -187,40 +231,17 @@ layOutParameters(const Function &function, const Launch &launch,
   std::vector<uint8_t> bytes(llvm::alignTo(function.parameterBytes, 16) + 16);
   for (auto [index, parameter] : llvm::enumerate(launch.parameters)) {
     const ptx::SyntaxVariable &v = declared[index];
-    std::vector<uint8_t> value;
     std::string name =
         ("parameter " + Twine(index) + " ('" + v.name + "')").str();
-    if (parameter.kind != Parameter::Kind::Bytes &&
-        parameter.bufferIndex >= memory.numBuffers())
-      return launchError(launch, name + " names a buffer that does not exist");
-    switch (parameter.kind) {
-    case Parameter::Kind::Buffer: {
-      uint64_t address =
-          memory.address(parameter.bufferIndex) + parameter.byteOffset;
-      value.resize(8);
-      std::memcpy(value.data(), &address, 8);
-      break;
-    }
-    case Parameter::Kind::Bytes:
-      value = parameter.bytes;
-      break;
-    case Parameter::Kind::TensorMap: {
-      TensorMap map = parameter.map;
-      map.globalAddress =
-          memory.address(parameter.bufferIndex) + parameter.byteOffset;
-      if (Error e = map.validate())
-        return launchError(launch, name + ": " + llvm::toString(std::move(e)));
-      TensorMapBlob blob = map.encode();
-      value.assign(blob.begin(), blob.end());
-      break;
-    }
-    }
-    if (value.size() != v.size)
+    Expected<std::vector<uint8_t>> value =
+        layOut(parameter, name, launch, memory);
+    if (!value)
+      return value.takeError();
+    if (value->size() != v.size)
       return launchError(launch, name + " is " + Twine(v.size) +
                                      " bytes, the launch gives " +
-                                     Twine(value.size()));
-    std::memcpy(&bytes[function.parameterOffsets[index]], value.data(),
-                value.size());
+                                     Twine(value->size()));
+    llvm::copy(*value, bytes.begin() + function.parameterOffsets[index]);
   }
   return std::move(bytes);
 }

@@ -188,10 +188,10 @@ Error TensorMap::validate() const {
 }
 
 uint64_t TensorMap::boxBytes() const {
-  uint64_t bytes = innerBytes(*this);
-  for (unsigned i = 1; i < rank; ++i)
-    bytes *= boxCount(*this, i);
-  return bytes;
+  uint64_t elements = 1;
+  for (unsigned i = 0; i < rank; ++i)
+    elements *= boxCount(*this, i);
+  return elements * elementBits(element) / 8;
 }
 
 //===----------------------------------------------------------------------===//

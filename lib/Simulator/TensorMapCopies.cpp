@@ -40,6 +40,23 @@ bool readMap(Warp &w, uint64_t address, unsigned lane, TensorMap &map) {
   return true;
 }
 
+/// Whether an earlier lane stores the same box. Once is enough: CUTLASS's
+/// epilogues have every lane of a warp issue its stores.
+bool repeatsStore(Warp &w, const Instruction &i, LaneMask mask, unsigned lane) {
+  unsigned rank = i.as<BulkData>().rank;
+  for (unsigned l = 0; l != lane; ++l) {
+    if (!((mask >> l) & 1))
+      continue;
+    bool same = w.address(i[0], l) == w.address(i[0], lane) &&
+                w.address(i[1 + rank], l) == w.address(i[1 + rank], lane);
+    for (unsigned d = 0; d != rank; ++d)
+      same = same && w.lane(i[1 + d], l) == w.lane(i[1 + d], lane);
+    if (same)
+      return true;
+  }
+  return false;
+}
+
 /// Operands: map, coordinates..., shared address, barrier, CTA mask.
 Status tensorCopy(Warp &w, const Instruction &i, LaneMask mask) {
   if (!checkOperands(w, i, mask))
@@ -47,6 +64,8 @@ Status tensorCopy(Warp &w, const Instruction &i, LaneMask mask) {
   const BulkData &data = i.as<BulkData>();
   for (unsigned l = 0; l != warpSize; ++l) {
     if (!((mask >> l) & 1))
+      continue;
+    if (!(i.flags & (ToShared | IsReduction)) && repeatsStore(w, i, mask, l))
       continue;
     TensorMap map;
     if (!readMap(w, w.address(i[0], l), l, map))
@@ -216,6 +235,7 @@ void copies::decodeTensorCopy(Decoder &d, bool isReduction) {
   }
   takeCommon(d);
   bool multicast = d.take("multicast::cluster");
+  bool isPair = d.take("cta_group::2");
   bool hint = d.take("L2::cache_hint");
   d.finish();
   if (toShared == fromShared)
@@ -236,8 +256,8 @@ void copies::decodeTensorCopy(Decoder &d, bool isReduction) {
     d.address(2);
   if (multicast)
     d.source(3, Type::B16);
-  d.inst.flags = (multicast ? Multicast : 0) | (toShared ? ToShared : 0) |
-                 (isReduction ? IsReduction : 0);
+  d.inst.flags = (multicast ? Multicast : 0) | (isPair ? Pair : 0) |
+                 (toShared ? ToShared : 0) | (isReduction ? IsReduction : 0);
   d.inst.data = std::move(data);
   d.inst.execute = tensorCopy;
 }

@@ -43,9 +43,15 @@ private:
   Error readDimensions(const json::Object &root, StringRef key, Dim3 &to);
   Error readUnsigned(const json::Object &object, StringRef key,
                      const Twine &where, uint32_t &to);
-  Error readParameter(const json::Value &value, const Twine &where);
-  Error readScalar(const json::Object &object, const Twine &where);
-  Error readTensorMap(const json::Object &object, const Twine &where);
+  Expected<Parameter> readParameter(const json::Value &value,
+                                    const Twine &where);
+  Expected<Parameter> readField(const json::Value &value, const Twine &where);
+  Expected<Parameter> readBytes(StringRef hex, const json::Object &object,
+                                const Twine &where);
+  Expected<Parameter> readScalar(const json::Object &object,
+                                 const Twine &where);
+  Expected<Parameter> readTensorMap(const json::Object &object,
+                                    const Twine &where);
   template <typename Array>
   Error readList(const json::Object &object, StringRef key, const Twine &where,
                  unsigned count, Array &to, bool optional = false);
@@ -231,9 +237,10 @@ Expected<unsigned> Reader::findBuffer(const json::Object &reference,
   return number;
 }
 
-Error Reader::readScalar(const json::Object &object, const Twine &where) {
+Expected<Parameter> Reader::readScalar(const json::Object &object,
+                                       const Twine &where) {
   if (Error e = checkKeys(object, where, {"type", "value"}))
-    return e;
+    return std::move(e);
   StringRef type = *object.getString("type");
   const json::Value *value = object.get("value");
   if (!value)
@@ -276,17 +283,17 @@ Error Reader::readScalar(const json::Object &object, const Twine &where) {
   }
   llvm::SmallVector<uint8_t, 8> data(bytes);
   std::memcpy(data.data(), &bits, bytes);
-  file.launch.parameters.push_back(Parameter::raw(data));
-  return Error::success();
+  return Parameter::raw(data);
 }
 
-Error Reader::readTensorMap(const json::Object &object, const Twine &where) {
+Expected<Parameter> Reader::readTensorMap(const json::Object &object,
+                                          const Twine &where) {
   if (Error e =
           checkKeys(object, where,
                     {"buffer", "out", "shape", "dtype", "element", "dims",
                      "strides", "box", "element_strides", "swizzle", "fill",
                      "interleave", "l2_promotion", "byte_offset"}))
-    return e;
+    return std::move(e);
   Expected<unsigned> buffer = findBuffer(object, where);
   if (!buffer)
     return buffer.takeError();
@@ -313,49 +320,84 @@ Error Reader::readTensorMap(const json::Object &object, const Twine &where) {
     return error(where + ": 'dims' must be a list of one to five numbers");
   map.rank = dims->size();
   if (Error e = readList(object, "dims", where, map.rank, map.dims))
-    return e;
+    return std::move(e);
   if (Error e = readList(object, "box", where, map.rank, map.box))
-    return e;
+    return std::move(e);
   if (Error e = readList(object, "element_strides", where, map.rank,
                          map.elementStrides, /*optional=*/true))
-    return e;
+    return std::move(e);
   if (map.rank > 1)
     if (Error e = readList(object, "strides", where, map.rank - 1, map.strides))
-      return e;
+      return std::move(e);
   int64_t offset = object.getInteger("byte_offset").value_or(0);
-  file.launch.parameters.push_back(Parameter::tensorMap(*buffer, map, offset));
-  return Error::success();
+  return Parameter::tensorMap(*buffer, map, offset);
 }
 
-Error Reader::readParameter(const json::Value &value, const Twine &where) {
+/// A structure: its bytes, with addresses and tensor maps put into them.
+Expected<Parameter> Reader::readBytes(StringRef hex, const json::Object &object,
+                                      const Twine &where) {
+  std::string bytes;
+  if (!llvm::tryGetFromHex(hex, bytes))
+    return error(where + ": 'bytes' is no hexadecimal string");
+  Parameter parameter = Parameter::raw(llvm::arrayRefFromStringRef(bytes));
+  const json::Array *fields = object.getArray("fields");
+  if (object.get("fields") && !fields)
+    return error(where + ": 'fields' is no list");
+  if (fields)
+    for (unsigned i = 0; i != fields->size(); ++i) {
+      Expected<Parameter> field =
+          readField((*fields)[i], where + ", field " + Twine(i));
+      if (!field)
+        return field.takeError();
+      parameter.fields.push_back(std::move(*field));
+    }
+  return parameter;
+}
+
+Expected<Parameter> Reader::readField(const json::Value &value,
+                                      const Twine &where) {
+  json::Value rest = value;
+  json::Object *object = rest.getAsObject();
+  if (!object)
+    return error(where + " is no object");
+  if (object->get("bytes"))
+    return error(where + ": 'bytes' inside 'bytes'");
+  if (!object->get("offset"))
+    return error(where + ": 'offset' is missing");
+  uint32_t offset = 0;
+  if (Error e = readUnsigned(*object, "offset", where + ": ", offset))
+    return std::move(e);
+  object->erase("offset");
+  Expected<Parameter> field = readParameter(rest, where);
+  if (field)
+    field->offset = offset;
+  return field;
+}
+
+Expected<Parameter> Reader::readParameter(const json::Value &value,
+                                          const Twine &where) {
   const json::Object *object = value.getAsObject();
   if (!object)
     return error(where + " is no object");
   if (const json::Object *map = object->getObject("tensor_map")) {
     if (Error e = checkKeys(*object, where, {"tensor_map"}))
-      return e;
+      return std::move(e);
     return readTensorMap(*map, where);
   }
   if (object->get("buffer")) {
     if (Error e = checkKeys(*object, where,
                             {"buffer", "out", "shape", "dtype", "byte_offset"}))
-      return e;
+      return std::move(e);
     Expected<unsigned> buffer = findBuffer(*object, where);
     if (!buffer)
       return buffer.takeError();
-    file.launch.parameters.push_back(Parameter::buffer(
-        *buffer, object->getInteger("byte_offset").value_or(0)));
-    return Error::success();
+    return Parameter::buffer(*buffer,
+                             object->getInteger("byte_offset").value_or(0));
   }
   if (std::optional<StringRef> hex = object->getString("bytes")) {
-    if (Error e = checkKeys(*object, where, {"bytes"}))
-      return e;
-    std::string bytes;
-    if (!llvm::tryGetFromHex(*hex, bytes))
-      return error(where + ": 'bytes' is no hexadecimal string");
-    file.launch.parameters.push_back(
-        Parameter::raw(llvm::arrayRefFromStringRef(bytes)));
-    return Error::success();
+    if (Error e = checkKeys(*object, where, {"bytes", "fields"}))
+      return std::move(e);
+    return readBytes(*hex, *object, where);
   }
   if (object->getString("type"))
     return readScalar(*object, where);
@@ -400,9 +442,13 @@ Expected<LaunchFile> Reader::run() {
   if (root->get("parameters") && !parameters)
     return error("'parameters' is no list");
   if (parameters)
-    for (unsigned i = 0; i != parameters->size(); ++i)
-      if (Error e = readParameter((*parameters)[i], "parameter " + Twine(i)))
-        return std::move(e);
+    for (unsigned i = 0; i != parameters->size(); ++i) {
+      Expected<Parameter> parameter =
+          readParameter((*parameters)[i], "parameter " + Twine(i));
+      if (!parameter)
+        return parameter.takeError();
+      file.launch.parameters.push_back(std::move(*parameter));
+    }
   return std::move(file);
 }
 

@@ -117,6 +117,8 @@ The launch description names the entry and its arguments:
       {"buffer": "y", "out": true, "shape": [128, 64], "dtype": "float32"},
       {"type": "u32", "value": 512},
       {"bytes": "00000000"},
+      {"bytes": "05000000000000000000000000000000", "fields": [
+        {"offset": 8, "buffer": "x.npy"}]},
       {"tensor_map": {"buffer": "x.npy", "element": "bf16",
                       "dims": [64, 128], "strides": [128], "box": [64, 8],
                       "swizzle": "128b", "fill": "zero",
@@ -125,7 +127,8 @@ The launch description names the entry and its arguments:
 A buffer is a .npy file beside the description, or, with "shape" and "dtype",
 fresh memory whose content is undefined. Buffers marked "out" are written to
 the directory of --out when the run succeeds. Dimension 0 of a tensor map is
-the contiguous one, strides are in bytes and start at dimension 1.
+the contiguous one, strides are in bytes and start at dimension 1. "fields" of
+a structure are parameters that lie at an offset in its bytes.
 "registers" is ptxas's count for a thread, which setmaxnreg starts from.
 
 The exit code is 0 if the kernel ran to its end and no check objected, else 1.

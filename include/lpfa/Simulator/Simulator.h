@@ -202,6 +202,9 @@ struct Parameter {
   std::vector<uint8_t> bytes;
   /// TensorMap: everything but the global address, which is filled in.
   TensorMap map;
+  /// Bytes: what else is inside a structure, put over its bytes at `offset`.
+  std::vector<Parameter> fields;
+  uint32_t offset = 0;
 
   static Parameter buffer(unsigned index, int64_t byteOffset = 0);
   static Parameter raw(llvm::ArrayRef<uint8_t> bytes);

@@ -123,8 +123,11 @@ struct TensorMap {
   llvm::Error replaceField(TensorMapField field, unsigned ordinal,
                            uint64_t value);
 
-  /// Bytes of the box in shared memory, padding of packed types included: what
-  /// a load adds to `complete_tx`, whatever is out of bounds.
+  /// Bytes of the box without the padding that packed types have in shared
+  /// memory: what a load adds to `complete_tx`, whatever is out of bounds.
+  /// CUTLASS expects these (TmaTransactionBytes of
+  /// collective/sm100_blockscaled_mma_warpspecialized.hpp, with the four bits
+  /// of float_e2m1_unpacksmem_t).
   uint64_t boxBytes() const;
 
   /// Bytes to which a box's shared address must be aligned.

@@ -86,6 +86,41 @@ wait:
         self.shared(self.INIT.format(barrier=""),
                     "race|no initialized mbarrier")
 
+    INITS = """
+.shared .align 8 .b64 one;
+.shared .align 8 .b64 other;
+.visible .entry kernel(.param .u64 out) {{
+  .reg .b32 %t, %peer, %r; .reg .b64 %out; .reg .pred %q;
+  mov.u32 %t, %tid.x;
+  setp.eq.u32 %q, %t, 0;
+  @%q mbarrier.init.shared.b64 [one], 1;
+  fence.mbarrier_init.release.cluster;
+  {more}
+  barrier.cluster.arrive.relaxed;
+  barrier.cluster.wait.acquire;
+  mov.u32 %r, %cluster_ctarank;
+  xor.b32 %r, %r, 1;
+  mov.u32 %peer, {used};
+  mapa.shared::cluster.u32 %peer, %peer, %r;
+  @%q mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%peer];
+  barrier.cluster.arrive;
+  barrier.cluster.wait;
+  ld.param.u64 %out, [out];
+  st.global.b32 [%out], 1;
+  ret;
+}}"""
+
+    def test_relaxed_arrival_passes_on_fenced_initializations(self):
+        late = "@%q mbarrier.init.shared.b64 [other], 1;"
+        fence = "fence.mbarrier_init.release.cluster;"
+        more = dict(block=32, grid=2, cluster=2)
+        for body in (dict(more="", used="one"), dict(more=late, used="one"),
+                     dict(more=late + fence, used="other")):
+            run_all(self.INITS.format(**body), [Out([1], "uint32")], **more)
+        self.finds("(?s)race: a write and a read.*arrive.*init",
+                   self.INITS.format(more=late, used="other"),
+                   [Out([1], "uint32")], **more)
+
     def test_mbarrier_orders(self):
         body = """
   mov.u32 %bar, mbar;

@@ -14,6 +14,10 @@ ELEMENTS = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "s32",
             "uint64": "u64", "int64": "s64"}
 
 
+# What lpfa-sim wrote, run by run.
+log = []
+
+
 class Failure(Exception):
     """lpfa-sim's exit code was 1; the text is what it wrote to stderr."""
 
@@ -111,11 +115,21 @@ def run(body, parameters, options=(), **more):
         done = subprocess.run(
             ["lpfa-sim", "kernel.ptx", "--launch=launch.json", "--out=out",
              *options], cwd=folder, capture_output=True, text=True)
+        log.append(done)
         if done.returncode:
             if os.path.exists(f"{folder}/out"):
                 raise AssertionError("results were written by a failed run")
             raise Failure(done.stderr + done.stdout)
+        # Under the timing model not every CTA may have been run.
+        if not os.path.exists(f"{folder}/out") and "--schedule=timed" in options:
+            return None
         return [np.load(f"{folder}/out/{name}.npy") for name in outs]
+
+
+def timing(*arguments, options=(), **more):
+    """What the timing model says of a run."""
+    run(*arguments, options=["--schedule=timed", "--report=json", *options], **more)
+    return json.loads(log[-1].stdout)["timing"]
 
 
 SCHEDULES = (["--schedule=eager"], ["--schedule=lazy"],

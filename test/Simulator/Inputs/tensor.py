@@ -265,6 +265,15 @@ class Tma(unittest.TestCase):
                        TensorMap(Out([5, 28], "uint32"), (8, 32))], shared=4096)[0]
         np.testing.assert_array_equal(got, x[:5, :28])
 
+    def test_every_lane_stores(self):
+        x = rng.integers(0, 2**32, (8, 32), dtype=np.uint32)
+        every = copy_kernel(8 * 32 * 4, (0, 0), (0, 0)).replace("@%q exit;", "")
+        for once in ("mbarrier.init", "mbarrier.arrive", "cp.async.bulk.tensor.2d.shared"):
+            every = every.replace("\n  " + once, "\n  @!%q " + once)
+        got = run_all(every, [TensorMap(x, (8, 32)), TensorMap(Out([8, 32], "uint32"), (8, 32))],
+                      shared=4096)[0]
+        np.testing.assert_array_equal(got, x)
+
     def test_three_dimensions(self):
         x = rng.integers(0, 2**32, (4, 6, 8), dtype=np.uint32)
         got = run_all(copy_kernel(2 * 3 * 8 * 4, (0, 2, 1), (0, 0, 0)),
@@ -332,6 +341,50 @@ wait:
   ret;
 }""", [x, Out([128], "uint32")], block=64, grid=2, cluster=2)[0]
         np.testing.assert_array_equal(got, np.concatenate([x, x + np.uint32(1)]))
+
+    def test_multicast_to_barriers_of_a_pair(self):
+        # CTA 1 sends to both; both signals go to the barrier of CTA 0.
+        x = rng.integers(0, 2**32, (4, 32), dtype=np.uint32)
+        got = run_all("""
+.shared .align 128 .b8 tile[512];
+.shared .align 8 .b64 full;
+.visible .entry kernel(.param .align 64 .b8 map[128], .param .u64 out) {
+  .reg .b32 %t, %s, %full, %r, %v; .reg .b64 %map, %out; .reg .pred %q, %go; .reg .b16 %m;
+  mov.u32 %t, %tid.x;
+  mov.u32 %s, tile;
+  mov.u32 %full, full;
+  mov.u32 %r, %cluster_ctarank;
+  setp.eq.u32 %q, %t, 0;
+  @%q mbarrier.init.shared.b64 [%full], 1;
+  @%q fence.mbarrier_init.release.cluster;
+  @%q mbarrier.arrive.expect_tx.shared.b64 _, [%full], 1024;
+  barrier.cluster.arrive;
+  barrier.cluster.wait;
+  setp.eq.and.u32 %go, %r, 1, %q;
+  mov.u64 %map, map;
+  cvta.param.u64 %map, %map;
+  mov.b16 %m, 3;
+  and.b32 %full, %full, 0xFEFFFFFF;
+  @%go cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%s], [%map, {0, 0}], [%full], %m;
+  setp.eq.u32 %q, %r, 0;
+  @!%q bra passed;
+wait:
+  mbarrier.try_wait.parity.shared.b64 %go, [%full], 0;
+  @!%go bra wait;
+passed:
+  barrier.cluster.arrive;
+  barrier.cluster.wait;
+  mad.lo.u32 %s, %t, 4, %s;
+  ld.shared.b32 %v, [%s];
+  add.u32 %v, %v, %r;
+  mad.lo.u32 %t, %r, 128, %t;
+  ld.param.u64 %out, [out];
+  mad.wide.u32 %out, %t, 4, %out;
+  st.global.b32 [%out], %v;
+  ret;
+}""", [TensorMap(x, (4, 32)), Out([256], "uint32")], block=128, grid=2, cluster=2)[0]
+        np.testing.assert_array_equal(
+            got, np.concatenate([x.ravel(), x.ravel() + np.uint32(1)]))
 
 
 if __name__ == "__main__":

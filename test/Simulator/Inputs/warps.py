@@ -473,6 +473,27 @@ class Refusals(unittest.TestCase):
         self.check("expected '}' before the end of the file",
                    ok.rstrip("}"))
 
+    def test_structures(self):
+        # A number, an address and a number in one parameter.
+        text = """
+.visible .entry kernel(.param .align 8 .b8 all[24]) {
+  .reg .b32 %a, %b; .reg .b64 %out;
+  ld.param.u32 %a, [all];
+  ld.param.u64 %out, [all+8];
+  ld.param.u32 %b, [all+16];
+  add.u32 %a, %a, %b;
+  st.global.b32 [%out], %a;
+  ret;
+}"""
+        structure = dict(bytes="05" + "00" * 15 + "07" + "00" * 7,
+                         fields=[(8, Out([1], "uint32"))])
+        np.testing.assert_array_equal(run(text, [structure])[0], [12])
+        structure["fields"] = [(17, Out([1], "uint32"))]
+        fails(self, "parameter 0 .'all'., field 0 ends behind its 24 bytes", text,
+              [structure])
+        structure["fields"] = [(8, dict(bytes="00"))]
+        fails(self, "parameter 0, field 0: 'bytes' inside 'bytes'", text, [structure])
+
     def test_launch(self):
         ok = kernel("mov.u32 %d, 0;")
         self.check("no entry 'other'; it has kernel", ok, entry="other")

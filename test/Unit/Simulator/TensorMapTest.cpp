@@ -275,7 +275,7 @@ TEST(TensorMap, PackedElements) {
   map.dims = {256, 4, 1, 1, 1};
   map.strides = {128, 0, 0, 0};
   map.box = {128, 2, 1, 1, 1};
-  EXPECT_EQ(map.boxBytes(), 256u);
+  EXPECT_EQ(map.boxBytes(), 128u);
   std::vector<TensorMap::Run> runs = runsOf(map, {128, 1});
   ASSERT_EQ(runs.size(), 16u);
   EXPECT_EQ(runs[0].globalAddress, 128u + 64);
@@ -290,7 +290,7 @@ TEST(TensorMap, PackedElements) {
   ASSERT_EQ(runs.size(), 16u);
   EXPECT_EQ(runs[1].globalAddress, 192u + 96 + 12);
   EXPECT_EQ(runs[1].globalBytes, 12u);
-  EXPECT_EQ(map.boxBytes(), 256u);
+  EXPECT_EQ(map.boxBytes(), 192u);
 
   map.element = TensorMapElement::U4x16Align8;
   map.box = {64, 2, 1, 1, 1};
