@@ -155,10 +155,7 @@ private:
       return op.emitOpError("ends a slot that its role does not hold");
     int64_t use = cursors[channel]++;
     unsigned node = addSync();
-    // A role can wait for its own use of a ring where that is the latest of its
-    // barrier.
-    if (channel.getStages() == 1)
-      ownSyncs[channel] = node;
+    ownSyncs[channel] = node;
     if (isa<PutOp>(op)) {
       puts[channel].push_back(node);
       putCounts[channel] = use + 1;

@@ -87,7 +87,9 @@ def test_scores_out_of_range():
     (NARROW, dict(key_tile=64, score_buffers=2)),
     (CASE, dict(key_tile=32, score_buffers=2, scores_first=1)),
     (NARROW, dict(key_tile=64, score_buffers=2, scores_first=1,
-                  query_tiles=1))], ids=str)
+                  query_tiles=1)),
+    (CASE, dict(key_tile=32, score_buffers=2, scores_first=1,
+                ordering="documented"))], ids=str)
 def test_scores_ahead(case, options):
     results = run_orders(case, ORDERS[:4], **options)
     check_against_expected(case, *results[0])

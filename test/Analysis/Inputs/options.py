@@ -42,10 +42,6 @@ def judge(dim, q, k, roles, ordering):
 
 for name, roles in ROLES.items():
     for ordering in ("practice", "documented"):
-        # To wait for an own use of a ring with more than one slot takes another
-        # cursor, which lpfa-insert-barriers does not make.
-        if "score-buffers=2" in name and ordering == "documented":
-            continue
         counts = collections.Counter(
             judge(*case, ordering)
             for case in itertools.product((64, 128), (1, 2), (32, 64, 128), roles))

@@ -421,8 +421,8 @@ lpfa.kernel @wait_c1 stage(synchronized) threads(128) () {
   %b = lpfa.barrier "b" stages(3) arrivals(1) : !lpfa.barrier
   lpfa.role "all" warps(4 from 0) registers(48) {
     %u = lpfa.cursor stages(3) : !lpfa.cursor
-    // expected-error @below {{cursor must have the barrier's stages, and back must be a multiple of them (C1)}}
-    lpfa.wait %b use %u back(1) : !lpfa.barrier
+    // expected-error @below {{cursor must have the barrier's stages, and back must be 1 or a multiple of them (C1)}}
+    lpfa.wait %b use %u back(2) : !lpfa.barrier
   }
 }
 

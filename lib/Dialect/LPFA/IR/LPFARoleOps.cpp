@@ -206,9 +206,9 @@ LogicalResult WaitOp::verify() {
   if (!barrier || !cursor)
     return success();
   if (barrier.getStages() != cursor.getStages() ||
-      getBack() % barrier.getStages())
+      (getBack() != 1 && getBack() % barrier.getStages()))
     return emitOpError("cursor must have the barrier's stages, and back must "
-                       "be a multiple of them (C1)");
+                       "be 1 or a multiple of them (C1)");
   return success();
 }
 

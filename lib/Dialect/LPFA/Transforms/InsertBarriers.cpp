@@ -396,9 +396,9 @@ void InsertBarriers::rewriteRole(RoleOp role) {
       continue;
     }
     const Barriers &made = channelBarriers[channel];
-    bool isOwnContent = wait.kind == WaitEdge::Drain && writes(role, channel);
-    emitWait(builder, isOwnContent ? made.full : made.free,
-             getCursor(role, channel), channel.getStages());
+    bool isDrain = wait.kind == WaitEdge::Drain;
+    emitWait(builder, isDrain && writes(role, channel) ? made.full : made.free,
+             getCursor(role, channel), isDrain ? 1 : channel.getStages());
   }
   SmallVector<Operation *> ops;
   role->walk([&](Operation *op) {

@@ -484,8 +484,8 @@ def LPFA_WaitOp : LPFA_Op<"wait"> {
     Ends when use `cursor - back` has completed; at once where that is
     negative.
 
-    - (C1) `back` is a multiple of the barrier's stages, 0 or more; cursor and
-      barrier have the same stages.
+    - (C1) `back` is 1 or a multiple of the barrier's stages, 0 or more; cursor
+      and barrier have the same stages.
 
     ```mlir
     lpfa.wait %fullK use %uK : !lpfa.barrier

@@ -105,17 +105,26 @@ Value KernelDistribution::getBarrier(Value barrier, Value cursor) {
 
 LogicalResult KernelDistribution::lower(WaitOp op) {
   const CursorVariables &cursor = cursors[op.getCursor()];
-  int64_t rounds = op.getBack() / cursor.stages;
-  if (rounds > 1)
+  int64_t back = op.getBack();
+  if (back > cursor.stages)
     return op.emitOpError("can go back one round at most, ")
            << cursor.stages << " uses, as the parity of a phase says no more";
   // Before the first use the parity is that of the phase before the first,
   // which counts as complete.
   Value parity = b.load(cursor.phase);
-  if (rounds == 1)
+  if (back == cursor.stages)
     parity = b.bitXor(parity, b.i32(1));
-  MBarrierWaitOp::create(b, getBarrier(op.getBarrier(), op.getCursor()),
-                         parity);
+  Value barrier = getBarrier(op.getBarrier(), op.getCursor());
+  if (back == 1 && cursor.stages > 1) {
+    // The slot before; before the first it is the last, of the round before.
+    Value isFirst =
+        b.compare(arith::CmpIPredicate::eq, b.load(cursor.slot), b.i32(0));
+    parity = b.bitXor(parity, b.select(isFirst, b.i32(1), b.i32(0)));
+    int64_t ring = cursor.stages * TargetModel::mbarrierBytes;
+    barrier = b.offset(barrier, b.i32(-TargetModel::mbarrierBytes));
+    barrier = b.select(isFirst, b.offset(barrier, b.i32(ring)), barrier);
+  }
+  MBarrierWaitOp::create(b, barrier, parity);
   return success();
 }
 
