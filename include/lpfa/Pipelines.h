@@ -56,6 +56,9 @@ struct ToThreadsOptions : mlir::PassPipelineOptions<ToThreadsOptions> {
   Option<int64_t> outputStages{
       *this, "output-stages", llvm::cl::init(2),
       llvm::cl::desc("slots in the ring of output pieces")};
+  Option<int64_t> matmulStages{
+      *this, "matmul-stages", llvm::cl::init(5),
+      llvm::cl::desc("slots in the ring of a matrix product's operands")};
   Option<bool> verifySchedule{
       *this, "verify-schedule", llvm::cl::init(true),
       llvm::cl::desc("refuse a schedule that is not proved to be right")};

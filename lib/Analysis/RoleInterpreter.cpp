@@ -60,10 +60,10 @@ LogicalResult RoleInterpreter::runOp(Operation *op) {
         return success();
       })
       .Case([&](ForStepsOp op) { return runForSteps(op); })
-      .Case([&](KeyRangeOp op) {
+      .Case<KeyRangeOp, StepRangeOp>([&](auto op) {
         known[op.getFirst()] = 0;
         known[op.getLast()] = steps[workTile];
-        return success();
+        return LogicalResult(success());
       })
       .Case([&](scf::ForOp op) { return runFor(op); })
       .Case([&](scf::IfOp op) { return runIf(op); })

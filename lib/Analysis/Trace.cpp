@@ -135,9 +135,10 @@ private:
     int64_t use = cursors[channel];
     unsigned node = addNode();
     if (isa<AcquireOp>(op)) {
-      if (!held.insert({channel, op}).second)
-        return op.emitOpError("acquires a channel that its role holds");
-      acquires.push_back({channel, op, use, node});
+      if (held.insert({channel, op}).second)
+        acquires.push_back({channel, op, use, node});
+      else if (isFilledByCopies(op))
+        return op.emitOpError("acquires a slot again that copies fill");
     } else {
       if (held.insert({channel, op}).second)
         trace.openings.insert(op);
@@ -147,6 +148,11 @@ private:
       bound[result] = Bound{
           {channel, unsigned(index)}, use % int64_t(channel.getStages()), use};
     return success();
+  }
+
+  /// Whether asynchronous copies write to what is acquired.
+  static bool isFilledByCopies(Operation *acquire) {
+    return llvm::any_of(acquire->getUsers(), llvm::IsaPred<LoadAsyncOp>);
   }
 
   template <typename OpTy> LogicalResult runEnd(OpTy op) {

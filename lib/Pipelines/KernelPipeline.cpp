@@ -30,6 +30,7 @@ void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
   roles.polynomialDegree = options.polynomialDegree;
   roles.scoresFirst = options.scoresFirst;
   roles.scoreBuffers = options.scoreBuffers;
+  roles.matmulStages = options.matmulStages;
   OpPassManager &kernels = pm.nest<KernelOp>();
   kernels.addPass(createAssignRoles(roles));
   kernels.addPass(createCanonicalizerPass());

@@ -470,8 +470,17 @@ FailureOr<PlanParameter> Extractor::getParameter(LaunchOp launch,
     // A map cannot be empty; of an empty tensor nothing is loaded.
     map.sizes.push_back(
         Formula::get(Formula::Kind::Max, {tensor.sizes[i], Formula(1)}));
-    if (i + 1 < rank)
-      map.strides.push_back(tensor.strides[i] * Formula(*bits / 8));
+    if (i + 1 == rank)
+      continue;
+    // A stride is a multiple of 16 bytes, which those of empty rows are not.
+    const Formula &width = tensor.sizes.back();
+    Formula stride = tensor.strides[i] * Formula(*bits / 8);
+    if (!width.getConstant())
+      stride =
+          Formula::get(Formula::Kind::Select,
+                       {Formula::get(Formula::Kind::Equal, {width, Formula(0)}),
+                        Formula(16), stride});
+    map.strides.push_back(stride);
   }
   return parameter;
 }

@@ -5,10 +5,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===-----------------------------------------------------------------------===#
-"""Microscaled values in numpy, references for attention, and the lpfa tools.
+"""Microscaled values in numpy, references for ops, and the lpfa tools.
 
 ``mx``         quantize, dequantize, scale layouts, packing of narrow codes
 ``attention``  attention in float64, and with the op's quantization of P
+``matmul``     products of microscaled matrices in float64
 ``norm``       root-mean-square normalization of rows
 ``metrics``    maximum absolute error, RMSE, SQNR, cosine
 ``compile``    drives lpfa-compile
@@ -16,7 +17,7 @@
 ``launch``     drives lpfa-launch, ``benchmark`` its --benchmark
 """
 
-from . import attention, metrics, mx, norm
+from . import attention, matmul, metrics, mx, norm
 from .driver import ToolError, benchmark, compile, find_tool, launch, run
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "compile",
     "find_tool",
     "launch",
+    "matmul",
     "metrics",
     "mx",
     "norm",

@@ -545,3 +545,23 @@ lpfa.kernel @placed stage(placed) threads(256) shared_bytes(512) (%n: index) {
     }
   }
 }
+
+// -----
+
+// At the roles stage: a slot that copies fill expects their bytes once.
+lpfa.kernel @acquired_twice stage(roles) threads(256) (%v: !lpfa.view<128x32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c = lpfa.channel "C" stages(1) : !lpfa.channel<128x32xf32 shared>
+  lpfa.role "a" warps(4 from 0) registers(128) {
+    %x = lpfa.acquire %c : !lpfa.channel<128x32xf32 shared>
+    lpfa.load_async %v[%c0, %c0] -> %x : !lpfa.view<128x32xf32>, !lpfa.buffer<128x32xf32, shared>
+    // expected-error@below {{acquires a slot again that copies fill}}
+    %y = lpfa.acquire %c : !lpfa.channel<128x32xf32 shared>
+    lpfa.load_async %v[%c0, %c0] -> %y : !lpfa.view<128x32xf32>, !lpfa.buffer<128x32xf32, shared>
+    lpfa.put %c : !lpfa.channel<128x32xf32 shared>
+  }
+  lpfa.role "b" warps(4 from 4) registers(128) {
+    %x = lpfa.get %c : !lpfa.channel<128x32xf32 shared>
+    lpfa.release %c : !lpfa.channel<128x32xf32 shared>
+  }
+}

@@ -19,10 +19,10 @@ def ConvertLPFAToLinalg : Pass<"convert-lpfa-to-linalg"> {
   let summary = "gives the tensor-level ops their meaning in upstream dialects";
   let description = [{
     Rewrites `lpfa.quantize`, `lpfa.dequantize`, `lpfa.pack_scales`,
-    `lpfa.unpack_scales` and `lpfa.attention` to `linalg`, `tensor`, `scf`,
-    `arith` and `math`. What comes out is the reference that kernels are
-    compared with: it says what an op computes, to the bit where the op is
-    exact to the bit. Narrow floats are still types; `lpfa.encode` and
+    `lpfa.unpack_scales`, `lpfa.matmul` and `lpfa.attention` to `linalg`,
+    `tensor`, `scf`, `arith` and `math`. What comes out is the reference that
+    kernels are compared with: it says what an op computes, to the bit where the
+    op is exact to the bit. Narrow floats are still types; `lpfa.encode` and
     `lpfa.decode` round to them and back, and are left to
     `lpfa-expand-narrow-floats`.
 

@@ -35,12 +35,13 @@ struct ConvertLPFAToLinalg
     populateScaleLayoutToLinalgPatterns(patterns);
     populateJaggedScalesToLinalgPatterns(patterns);
     populateNormalizationToLinalgPatterns(patterns);
+    populateMatmulToLinalgPatterns(patterns);
     populateAttentionToLinalgPatterns(patterns);
 
     ConversionTarget target(getContext());
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     target.addIllegalOp<QuantizeOp, DequantizeOp, PackScalesOp, UnpackScalesOp,
-                        ScatterScalesOp, GatherScalesOp, RMSNormOp,
+                        ScatterScalesOp, GatherScalesOp, RMSNormOp, MatmulOp,
                         AttentionOp>();
     if (failed(applyPartialConversion(getOperation(), target,
                                       std::move(patterns))))

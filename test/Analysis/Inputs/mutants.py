@@ -57,6 +57,20 @@ func.func @attention({arguments}) -> ({out}) {{
 """
 
 
+def matmul():
+    """A module with a matrix product."""
+    types = ("tensor<?x?xf8E4M3FN>, tensor<?x?x32x4x4xf8E8M0FNU>, "
+             "tensor<?x?xf8E4M3FN>, tensor<?x?x32x4x4xf8E8M0FNU>")
+    names = ["%a", "%sa", "%b", "%sb"]
+    arguments = ", ".join(map(": ".join, zip(names, types.split(", "))))
+    return f"""\
+func.func @matmul({arguments}) -> tensor<?x?xbf16> {{
+  %d = lpfa.matmul %a scaled %sa, %b scaled %sb : {types} -> tensor<?x?xbf16>
+  return %d : tensor<?x?xbf16>
+}}
+"""
+
+
 def opt(text, pipeline, *flags):
     return subprocess.run(["lpfa-opt", "-", f"-pass-pipeline={pipeline}", *flags],
                           input=text, capture_output=True, text=True)
@@ -219,8 +233,9 @@ def get_verdict(errors):
 
 
 def main():
-    dim, *options = sys.argv[1:]
-    text = synchronize(attention(int(dim)), *options)
+    what, *options = sys.argv[1:]
+    module = matmul() if what == "matmul" else attention(int(what))
+    text = synchronize(module, *options)
     lines = text.splitlines()
     mutants = list(make_mutants(text))
     original, *verdicts = map(get_verdict,

@@ -601,3 +601,26 @@ lpfa.kernel @team_barrier_c1 stage(synchronized) threads(128) () {
     lpfa.team_barrier
   }
 }
+
+// -----
+
+lpfa.kernel @step_range_c1 stage(tile) (%n: index) {
+  // expected-error @below {{tile must be positive (C1)}}
+  %first, %last = lpfa.step_range %n tile(0)
+}
+
+// -----
+
+lpfa.kernel @round_c1 stage(tile) () {
+  %x = lpfa.splat 0.0 : !lpfa.tile<128x128xf32>
+  // expected-error @below {{must round an f32 tile to f32, f16 or bf16 of the same shape (C1)}}
+  %y = lpfa.round %x : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x64xbf16>
+}
+
+// -----
+
+lpfa.kernel @round_c1_type stage(tile) () {
+  %x = lpfa.splat 0.0 : !lpfa.tile<128x128xf32>
+  // expected-error @below {{must round an f32 tile to f32, f16 or bf16 of the same shape (C1)}}
+  %y = lpfa.round %x : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x128xf8E4M3FN>
+}

@@ -829,3 +829,66 @@ func.func @f(%b: tensor<?x1x32x4x4xf8E8M0FNU>, %o: tensor<?xi32>) {
   %s = lpfa.gather_scales %b offsets(%o) : tensor<?x1x32x4x4xf8E8M0FNU>, tensor<?xi32> -> tensor<?x4xf8E8M0FNU>
   return
 }
+
+// -----
+
+// Matmul, C1
+func.func @f(%a: tensor<2x4x64xf8E4M3FN>, %sa: tensor<2x4x2xf8E8M0FNU>, %b: tensor<8x64xf8E4M3FN>, %sb: tensor<8x2xf8E8M0FNU>) {
+  // expected-error @+1 {{expects A and B of one rank, 2 or more}}
+  %d = lpfa.matmul %a scaled %sa, %b scaled %sb : tensor<2x4x64xf8E4M3FN>, tensor<2x4x2xf8E8M0FNU>, tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU> -> tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+// Matmul, C1
+func.func @f(%a: tensor<64xf8E4M3FN>, %sa: tensor<2xf8E8M0FNU>, %b: tensor<64xf8E4M3FN>, %sb: tensor<2xf8E8M0FNU>) {
+  // expected-error @+1 {{expects A and B of one rank, 2 or more}}
+  %d = lpfa.matmul %a scaled %sa, %b scaled %sb : tensor<64xf8E4M3FN>, tensor<2xf8E8M0FNU>, tensor<64xf8E4M3FN>, tensor<2xf8E8M0FNU> -> tensor<f32>
+  return
+}
+
+// -----
+
+// Matmul, C2
+func.func @f(%a: tensor<2x4x64xf8E4M3FN>, %sa: tensor<2x4x2xf8E8M0FNU>, %b: tensor<3x8x64xf8E4M3FN>, %sb: tensor<3x8x2xf8E8M0FNU>) {
+  // expected-error @+1 {{expects the batch dimensions of A in B}}
+  %d = lpfa.matmul %a scaled %sa, %b scaled %sb : tensor<2x4x64xf8E4M3FN>, tensor<2x4x2xf8E8M0FNU>, tensor<3x8x64xf8E4M3FN>, tensor<3x8x2xf8E8M0FNU> -> tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+// Matmul, C3
+func.func @f(%a: tensor<4x64xf8E4M3FN>, %sa: tensor<4x2xf8E8M0FNU>, %b: tensor<8x96xf8E4M3FN>, %sb: tensor<8x3xf8E8M0FNU>) {
+  // expected-error @+1 {{expects A and B with one K, but got 64 and 96}}
+  %d = lpfa.matmul %a scaled %sa, %b scaled %sb : tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU>, tensor<8x96xf8E4M3FN>, tensor<8x3xf8E8M0FNU> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// Matmul, C4
+func.func @f(%a: tensor<4x64xf8E4M3FN>, %sa: tensor<4x3xf8E8M0FNU>, %b: tensor<8x64xf8E4M3FN>, %sb: tensor<8x2xf8E8M0FNU>) {
+  // expected-error @+1 {{expects scales of A of type 'tensor<4x2xf8E8M0FNU>' or, blocked, 'tensor<1x1x32x4x4xf8E8M0FNU>', but got 'tensor<4x3xf8E8M0FNU>'}}
+  %d = lpfa.matmul %a scaled %sa, %b scaled %sb : tensor<4x64xf8E4M3FN>, tensor<4x3xf8E8M0FNU>, tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// Matmul, C4
+func.func @f(%a: tensor<4x160xf8E4M3FN>, %sa: tensor<4x5xf8E8M0FNU>, %b: tensor<200x160xf8E4M3FN>, %sb: tensor<1x2x32x4x4xf8E8M0FNU>) {
+  // expected-error @+1 {{expects scales of B of type 'tensor<200x5xf8E8M0FNU>' or, blocked, 'tensor<2x2x32x4x4xf8E8M0FNU>'}}
+  %d = lpfa.matmul %a scaled %sa, %b scaled %sb : tensor<4x160xf8E4M3FN>, tensor<4x5xf8E8M0FNU>, tensor<200x160xf8E4M3FN>, tensor<1x2x32x4x4xf8E8M0FNU> -> tensor<4x200xf32>
+  return
+}
+
+// -----
+
+// Matmul, C5
+func.func @f(%a: tensor<4x64xf8E4M3FN>, %sa: tensor<4x2xf8E8M0FNU>, %b: tensor<8x64xf8E4M3FN>, %sb: tensor<8x2xf8E8M0FNU>) {
+  // expected-error @+1 {{expects a result of type 'tensor<4x8xf32>', but got 'tensor<8x4xf32>'}}
+  %d = lpfa.matmul %a scaled %sa, %b scaled %sb : tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU>, tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU> -> tensor<8x4xf32>
+  return
+}

@@ -26,6 +26,9 @@ void populateJaggedScalesToLinalgPatterns(mlir::RewritePatternSet &patterns);
 /// Patterns for `lpfa.rms_norm`.
 void populateNormalizationToLinalgPatterns(mlir::RewritePatternSet &patterns);
 
+/// Patterns for `lpfa.matmul`.
+void populateMatmulToLinalgPatterns(mlir::RewritePatternSet &patterns);
+
 /// Patterns for `lpfa.attention`.
 void populateAttentionToLinalgPatterns(mlir::RewritePatternSet &patterns);
 

@@ -221,3 +221,12 @@ LogicalResult NormalizeOp::verify() {
                        "or bf16 of the same shape (C1)");
   return success();
 }
+
+LogicalResult RoundOp::verify() {
+  TileType tile = getTile().getType(), result = getResult().getType();
+  if (!tile.getElementType().isF32() || tile.getShape() != result.getShape() ||
+      !isa<Float32Type, Float16Type, BFloat16Type>(result.getElementType()))
+    return emitOpError("must round an f32 tile to f32, f16 or bf16 of the same "
+                       "shape (C1)");
+  return success();
+}

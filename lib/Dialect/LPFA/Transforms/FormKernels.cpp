@@ -34,8 +34,6 @@ struct FormKernels : public lpfa::impl::FormKernelsBase<FormKernels> {
 private:
   LogicalResult formAttention(AttentionOp op);
 
-  /// The row-major scales of `op` packed before it, blocked ones as they are.
-  Value packScales(AttentionOp op, Value scales, bool transposed);
   KernelOp buildAttentionKernel(AttentionOp op, TypeRange tensors);
 };
 } // namespace
@@ -73,23 +71,22 @@ Value lpfa::createDestination(OpBuilder &builder, Value result,
   return tensor::EmptyOp::create(builder, result.getLoc(), type, dynamic);
 }
 
-Value FormKernels::packScales(AttentionOp op, Value scales, bool transposed) {
-  if (AttentionOp::isBlocked(scales))
-    return scales;
-  OpBuilder builder(op);
+Value lpfa::packScales(OpBuilder &builder, Location loc, Value scales,
+                       bool transposed) {
   auto type = cast<RankedTensorType>(scales.getType());
   auto divide = [](int64_t size, int64_t by) -> int64_t {
     return ShapedType::isDynamic(size) ? size
                                        : int64_t(llvm::divideCeil(size, by));
   };
-  int64_t rows = type.getDimSize(transposed ? 3 : 2);
-  int64_t groups = type.getDimSize(transposed ? 2 : 3);
-  auto blocked =
-      RankedTensorType::get({type.getDimSize(0), type.getDimSize(1),
-                             divide(rows, 128), divide(groups, 4), 32, 4, 4},
-                            type.getElementType());
-  return PackScalesOp::create(builder, op.getLoc(), blocked, scales,
-                              transposed);
+  SmallVector<int64_t> shape(type.getShape());
+  int64_t &rows = shape[shape.size() - 2], &groups = shape.back();
+  if (transposed)
+    std::swap(rows, groups);
+  rows = divide(rows, 128);
+  groups = divide(groups, 4);
+  shape.append({32, 4, 4});
+  auto blocked = RankedTensorType::get(shape, type.getElementType());
+  return PackScalesOp::create(builder, loc, blocked, scales, transposed);
 }
 
 //===----------------------------------------------------------------------===//
@@ -305,10 +302,14 @@ LogicalResult FormKernels::formAttention(AttentionOp op) {
   emitSizeChecks(builder, op);
   if (failed(checkCoordinates(builder, op, TargetModel::mmaRows * queryTiles)))
     return failure();
-  SmallVector<Value> inputs = {
-      op.getQ(), packScales(op, op.getQScales(), false),
-      op.getK(), packScales(op, op.getKScales(), false),
-      op.getV(), packScales(op, op.getVScales(), true)};
+  auto pack = [&](Value scales, bool transposed) {
+    return AttentionOp::isBlocked(scales)
+               ? scales
+               : packScales(builder, op.getLoc(), scales, transposed);
+  };
+  SmallVector<Value> inputs = {op.getQ(), pack(op.getQScales(), false),
+                               op.getK(), pack(op.getKScales(), false),
+                               op.getV(), pack(op.getVScales(), true)};
   SmallVector<Type> tensors(ValueRange(inputs).getTypes());
   llvm::append_range(tensors, op.getResultTypes());
   KernelOp kernel = buildAttentionKernel(op, tensors);
@@ -347,6 +348,11 @@ void FormKernels::runOnOperation() {
   getOperation().walk([&](AttentionOp op) { attentions.push_back(op); });
   for (AttentionOp op : attentions)
     if (failed(formAttention(op)))
+      return signalPassFailure();
+  SmallVector<MatmulOp> products;
+  getOperation().walk([&](MatmulOp op) { products.push_back(op); });
+  for (MatmulOp op : products)
+    if (failed(formMatmul(op)))
       return signalPassFailure();
   if (failed(formElementwiseKernels(getOperation())))
     signalPassFailure();

@@ -77,6 +77,13 @@ mlir::LogicalResult checkCountable(mlir::OpBuilder &builder,
 /// Forms the kernels of quantization and of the layouts of scales.
 mlir::LogicalResult formElementwiseKernels(mlir::ModuleOp module);
 
+/// The scales of a matrix, in `scales` row-major or `transposed`, packed.
+mlir::Value packScales(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Value scales, bool transposed);
+
+/// Forms the kernel of a matrix product.
+mlir::LogicalResult formMatmul(MatmulOp op);
+
 } // namespace lpfa
 
 #endif // LPFA_LIB_DIALECT_LPFA_TRANSFORMS_FORMKERNELS_H

@@ -30,14 +30,13 @@ void lpfa::emitCheck(OpBuilder &builder, Operation *op, Value condition,
 }
 
 namespace {
-class AttentionSizes {
+/// Builds checks of sizes.
+class SizeChecker {
 public:
-  AttentionSizes(OpBuilder &builder, AttentionOp op)
-      : builder(builder), loc(op.getLoc()), op(op) {}
+  SizeChecker(OpBuilder &builder, Operation *op)
+      : builder(builder), loc(op->getLoc()), checked(op) {}
 
-  void check();
-
-private:
+protected:
   Value constant(int64_t value) {
     return arith::ConstantIndexOp::create(builder, loc, value);
   }
@@ -51,19 +50,46 @@ private:
   }
   void require(arith::CmpIPredicate predicate, Value x, Value y,
                StringRef message) {
-    emitCheck(builder, op,
+    emitCheck(builder, checked,
               builder.createOrFold<arith::CmpIOp>(loc, predicate, x, y),
               message);
   }
   void equal(Value x, Value y, StringRef message) {
     require(arith::CmpIPredicate::eq, x, y, message);
   }
-  void checkScales(Value scales, Value operand, bool alongSequence,
-                   StringRef message);
 
   OpBuilder &builder;
   Location loc;
+
+private:
+  Operation *checked;
+};
+
+class AttentionSizes : SizeChecker {
+public:
+  AttentionSizes(OpBuilder &builder, AttentionOp op)
+      : SizeChecker(builder, op), op(op) {}
+
+  void check();
+
+private:
+  void checkScales(Value scales, Value operand, bool alongSequence,
+                   StringRef message);
+
   AttentionOp op;
+};
+
+class MatmulSizes : SizeChecker {
+public:
+  MatmulSizes(OpBuilder &builder, MatmulOp op)
+      : SizeChecker(builder, op), op(op) {}
+
+  void check();
+
+private:
+  void checkScales(Value scales, Value operand, StringRef message);
+
+  MatmulOp op;
 };
 } // namespace
 
@@ -118,6 +144,34 @@ void AttentionSizes::check() {
         "(C9) the offsets of q and of k have different sizes");
   require(arith::CmpIPredicate::sge, offsets, constant(1),
           "(C9) there are no offsets");
+}
+
+void MatmulSizes::checkScales(Value scales, Value operand, StringRef message) {
+  int64_t batch = op.getBatchRank();
+  for (int64_t i = 0; i < batch; ++i)
+    equal(dim(scales, i), dim(operand, i), message);
+  Value rows = dim(operand, batch);
+  Value groups = ceilDiv(dim(operand, batch + 1), kBlockSize);
+  bool isBlocked = op.isBlocked(scales);
+  equal(dim(scales, batch), isBlocked ? ceilDiv(rows, 128) : rows, message);
+  equal(dim(scales, batch + 1), isBlocked ? ceilDiv(groups, 4) : groups,
+        message);
+}
+
+void MatmulSizes::check() {
+  Value a = op.getA(), b = op.getB();
+  int64_t batch = op.getBatchRank();
+  for (int64_t i = 0; i < batch; ++i)
+    equal(dim(a, i), dim(b, i), "(C2) a and b have different batch sizes");
+  equal(dim(a, batch + 1), dim(b, batch + 1), "(C3) a and b differ in K");
+  checkScales(op.getAScales(), a,
+              "(C4) the scales of a do not have the shape that a asks for");
+  checkScales(op.getBScales(), b,
+              "(C4) the scales of b do not have the shape that b asks for");
+}
+
+void lpfa::emitSizeChecks(OpBuilder &builder, MatmulOp op) {
+  MatmulSizes(builder, op).check();
 }
 
 void lpfa::emitSizeChecks(OpBuilder &builder, AttentionOp op) {

@@ -97,3 +97,43 @@ func.func @norm_too_wide(%x: tensor<4x65537xbf16>, %w: tensor<65537xbf16>) -> te
   %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6) : tensor<4x65537xbf16>, tensor<65537xbf16> -> tensor<4x65537xbf16>
   return %y : tensor<4x65537xbf16>
 }
+
+// -----
+
+func.func @matmul_format(%a: tensor<4x64xf6E2M3FN>, %sa: tensor<4x2xf8E8M0FNU>) -> tensor<4x4xf32> {
+  // expected-error @below {{over 'f6E2M3FN' has no kernel yet; f8E4M3FN and f8E5M2 have one}}
+  %d = lpfa.matmul %a scaled %sa, %a scaled %sa
+      : tensor<4x64xf6E2M3FN>, tensor<4x2xf8E8M0FNU>, tensor<4x64xf6E2M3FN>, tensor<4x2xf8E8M0FNU> -> tensor<4x4xf32>
+  return %d : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @matmul_rank(%a: tensor<1x1x1x1x4x64xf8E4M3FN>, %sa: tensor<1x1x1x1x4x2xf8E8M0FNU>) -> tensor<1x1x1x1x4x4xf32> {
+  // expected-error @below {{of rank 6 has no kernel: a tensor map has 5 dimensions at most}}
+  %d = lpfa.matmul %a scaled %sa, %a scaled %sa
+      : tensor<1x1x1x1x4x64xf8E4M3FN>, tensor<1x1x1x1x4x2xf8E8M0FNU>, tensor<1x1x1x1x4x64xf8E4M3FN>,
+        tensor<1x1x1x1x4x2xf8E8M0FNU> -> tensor<1x1x1x1x4x4xf32>
+  return %d : tensor<1x1x1x1x4x4xf32>
+}
+
+// -----
+
+func.func @matmul_size(%a: tensor<2147483648x16xf8E4M3FN>, %sa: tensor<2147483648x1xf8E8M0FNU>,
+                       %b: tensor<4x16xf8E4M3FN>, %sb: tensor<4x1xf8E8M0FNU>) -> tensor<2147483648x4xf32> {
+  // expected-error @below {{has a size above 2^30, more than a kernel can count}}
+  %d = lpfa.matmul %a scaled %sa, %b scaled %sb
+      : tensor<2147483648x16xf8E4M3FN>, tensor<2147483648x1xf8E8M0FNU>, tensor<4x16xf8E4M3FN>,
+        tensor<4x1xf8E8M0FNU> -> tensor<2147483648x4xf32>
+  return %d : tensor<2147483648x4xf32>
+}
+
+// -----
+
+func.func @matmul_rows(%a: tensor<4x64xf8E4M3FN>, %sa: tensor<4x2xf8E8M0FNU>,
+                       %b: tensor<33x64xf8E4M3FN>, %sb: tensor<33x2xf8E8M0FNU>) -> tensor<4x33xbf16> {
+  // expected-error @below {{has rows of D that are no multiple of 16 bytes, which a kernel cannot store}}
+  %d = lpfa.matmul %a scaled %sa, %b scaled %sb
+      : tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU>, tensor<33x64xf8E4M3FN>, tensor<33x2xf8E8M0FNU> -> tensor<4x33xbf16>
+  return %d : tensor<4x33xbf16>
+}

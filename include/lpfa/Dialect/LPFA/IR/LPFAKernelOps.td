@@ -206,12 +206,12 @@ def LPFA_ForStepsOp : LPFA_Op<"for_steps", [
   let summary = "a role's loop over all steps of all work tiles";
   let description = [{
     Work tiles as in `lpfa.for_work`; the first region maps a work tile's
-    coordinates to its range of keys, first and past the last tile. The steps
+    coordinates to its range of steps, first and past the last. The steps
     of all work tiles follow each other without a seam, and the second region,
     made of `lpfa.at` ops alone, runs for each step. `lpfa.at shift(k)` acts on
     the step k places ahead: the loop runs from the first step at which any of
-    its shifts is inside the sequence to the last. Work tiles without keys have
-    no steps.
+    its shifts is inside the sequence to the last. A work tile may have no
+    steps.
 
     Constraints:
 
@@ -243,7 +243,7 @@ def LPFA_AtOp : LPFA_Op<"at", [
   let summary = "part of a role's step, some steps ahead";
   let description = [{
     Runs its body for the step `shift` places ahead of the loop's, where there
-    is one. Block arguments: the step's key tile, and whether it is the first
+    is one. Block arguments: the step's number, and whether it is the first
     and the last of its work tile.
 
     - (C1) The shift is 0 to 2.
@@ -283,6 +283,26 @@ def LPFA_KeyRangeOp : LPFA_Op<"key_range", [Pure]> {
     $row `count` `(` $count `)` `rows` `(` $rows `)` `keys` `(` $keys `)`
     `tile` `(` $tile `)` $mask attr-dict
   }];
+  let hasVerifier = 1;
+}
+
+def LPFA_StepRangeOp : LPFA_Op<"step_range", [Pure]> {
+  let summary = "the steps over a size";
+  let description = [{
+    Tiles of `tile` elements that cover `size`: `first` is 0, `last` is
+    ceil(size / tile).
+
+    - (C1) `tile` is positive.
+
+    Example:
+
+    ```mlir
+    %first, %last = lpfa.step_range %k tile(128)
+    ```
+  }];
+  let arguments = (ins Index:$size, I64Attr:$tile);
+  let results = (outs Index:$first, Index:$last);
+  let assemblyFormat = "$size `tile` `(` $tile `)` attr-dict";
   let hasVerifier = 1;
 }
 

@@ -12,6 +12,7 @@
 include "lpfa/Dialect/LPFA/IR/LPFATensorOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFAJaggedOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFAKernelOps.td"
+include "lpfa/Dialect/LPFA/IR/LPFAMatmulOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFANormalizationOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFAParameterAttributes.td"
 include "lpfa/Dialect/LPFA/IR/LPFARoleOps.td"

@@ -172,7 +172,9 @@ class LPFA_SlotOp<string mnemonic, string verb, string more = "">
 }
 
 def LPFA_AcquireOp : LPFA_SlotOp<"acquire", "wait for a free slot to write", [{
-    Ends when all readers have released the slot's previous content.
+    Ends when all readers have released the slot's previous content. Until the
+    role puts the slot, further acquires return the same, to go on writing; not
+    where asynchronous copies fill it, whose bytes are expected once.
 
     ```mlir
     %k, %sk = lpfa.acquire %cK : !lpfa.channel<128x128xf8E4M3FN shared, 32x4x4xf8E8M0FNU shared>

@@ -415,4 +415,24 @@ def LPFA_NormalizeOp : LPFA_Op<"normalize", [Pure]> {
   let hasVerifier = 1;
 }
 
+def LPFA_RoundOp : LPFA_Op<"round", [Pure]> {
+  let summary = "a tile in another type";
+  let description = [{
+    To nearest, ties to even; what is too large becomes an infinity.
+
+    - (C1) The operand is f32, the result of the same shape and f32, f16 or
+      bf16.
+
+    Example:
+
+    ```mlir
+    %y = lpfa.round %d : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x128xbf16>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$tile);
+  let results = (outs LPFA_TileType:$result);
+  let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 #endif // LPFA_DIALECT_LPFA_IR_LPFATILEOPS_TD

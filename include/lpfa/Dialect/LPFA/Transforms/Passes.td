@@ -144,21 +144,24 @@ def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
   let summary = "writes tile programs for tensor-level ops: tensor to tile";
   let description = [{
     `lpfa.attention` becomes an `lpfa.kernel` over tiles and an `lpfa.launch`
-    of it. A work tile is `query-tiles` tiles of 128 query rows of one head of
-    one batch; all of them walk the same tiles of `key-tile` keys.
-    `lpfa.pack_scales`, which is put before attention for scales that are
-    row-major, `lpfa.unpack_scales`, `lpfa.quantize` and `lpfa.dequantize`
-    become elementwise kernels, and so does `lpfa.rms_norm`. All
-    `lpfa.quantize` ops of one tensor in a block become one kernel, together
-    with `lpfa.pack_scales` of their scales: it reads the tensor once and writes
-    only what is used. `lpfa.quantize` of a normalized tensor along its rows
-    becomes part of the normalization.
+    of it, and so does `lpfa.matmul`. A work tile of attention is `query-tiles`
+    tiles of 128 query rows of one head of one batch; all of them walk the same
+    tiles of `key-tile` keys. A work tile of a product is 128 x 128 of its
+    result, in steps of 128 along K. `lpfa.pack_scales`, which is put before
+    both for scales that are row-major, `lpfa.unpack_scales`, `lpfa.quantize`
+    and `lpfa.dequantize` become elementwise kernels, and so does
+    `lpfa.rms_norm`. All `lpfa.quantize` ops of one tensor in a block become one
+    kernel, together with `lpfa.pack_scales` of their scales: it reads the
+    tensor once and writes only what is used. `lpfa.quantize` of a normalized
+    tensor along its rows becomes part of the normalization.
 
-    An error where attention has no kernel yet: head dimensions other than 64
-    and 128, element types other than f8E4M3FN and f8E5M2, jagged batches; and
-    for `lpfa.quantize` and `lpfa.dequantize` along another dimension than the
-    last two, or NVFP4's along another than the last; and for `lpfa.rms_norm`
-    of rows of unknown width or of more than 65,536 elements.
+    An error where there is no kernel yet: attention with other head dimensions
+    than 64 and 128 or with jagged batches; attention and products over other
+    element types than f8E4M3FN and f8E5M2; products of more than three batch
+    dimensions or with rows that are no multiple of 16 bytes; and for
+    `lpfa.quantize` and `lpfa.dequantize` along another dimension than the last
+    two, or NVFP4's along another than the last; and for `lpfa.rms_norm` of rows
+    of unknown width or of more than 65,536 elements.
 
     Before:
 
@@ -193,7 +196,10 @@ def AssignRoles : Pass<"lpfa-assign-roles", "::lpfa::KernelOp"> {
   let description = [{
     Loads go to a load role, products to an mma role, the softmax of each query
     tile to a role of four warps, rescaling and the final division to a
-    correction role, the stores of outputs to an epilogue role. Each role gets a
+    correction role, the stores of outputs to an epilogue role. A matrix product
+    has a load role, an mma role, an epilogue role of four warps that rounds the
+    sums, and a store role; its sums are a ring of two slots in tensor memory,
+    so that the products of the next work tile go on meanwhile. Each role gets a
     copy of the loops and of the index arithmetic; values that cross roles
     become channels, accumulated products accumulators, scales of products
     scratch buffers of the mma role. The order of products is the order of
@@ -246,7 +252,9 @@ def AssignRoles : Pass<"lpfa-assign-roles", "::lpfa::KernelOp"> {
            "the next scores before the product with this step's probabilities, "
            "which then need columns of their own">,
     Option<"scoreBuffers", "score-buffers", "int64_t", "1",
-           "slots in the rings of scores: 1 or 2">
+           "slots in the rings of scores: 1 or 2">,
+    Option<"matmulStages", "matmul-stages", "int64_t", "5",
+           "slots in the ring of a matrix product's operands">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect"];

@@ -22,6 +22,7 @@ void emitCheck(mlir::OpBuilder &builder, mlir::Operation *op,
 /// types leave them open and the verifier could not tell. In a jagged batch
 /// where each sequence starts is left out: that is in the offsets' values.
 void emitSizeChecks(mlir::OpBuilder &builder, AttentionOp op);
+void emitSizeChecks(mlir::OpBuilder &builder, MatmulOp op);
 
 } // namespace lpfa
 

@@ -40,14 +40,15 @@ static LogicalResult expandApply(affine::AffineApplyOp op, ThreadBuilder &b,
 LogicalResult KernelDistribution::lower(Operation *op) {
   b.setLoc(op->getLoc());
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<scf::IfOp, scf::ForOp, ForWorkOp, ForStepsOp, KeyRangeOp, DimOp,
-            CursorOp, AdvanceOp>([&](auto op) { return lower(op); })
+      .Case<scf::IfOp, scf::ForOp, ForWorkOp, ForStepsOp, KeyRangeOp,
+            StepRangeOp, DimOp, CursorOp, AdvanceOp>(
+          [&](auto op) { return lower(op); })
       .Case<ChannelOp, AccumulatorOp, ScratchOp, SlotAtOp, SliceOp, WaitOp,
             ArriveOp, CommitOp, TeamBarrierOp, ExpectBytesOp, FenceOp,
             LoadAsyncOp, StoreAsyncOp, StoreWaitOp, CopyScalesOp, MmaOp>(
           [&](auto op) { return lower(op); })
-      .Case<ReadOp, WriteOp, RescaleBufferOp, StoreOp, SplatOp, NormalizeOp>(
-          [&](auto op) { return lower(op); })
+      .Case<ReadOp, WriteOp, RescaleBufferOp, StoreOp, SplatOp, NormalizeOp,
+            RoundOp>([&](auto op) { return lower(op); })
       .Case<LoadOp, PackAtomOp, UnpackAtomOp, QuantizeTileOp, DequantizeTileOp,
             RMSNormTileOp>([&](auto op) { return lower(op); })
       .Case<ApplyMaskOp, SoftmaxStepOp, SoftmaxFinishOp>(
@@ -216,7 +217,7 @@ LogicalResult KernelDistribution::lower(ForWorkOp op) {
 //   while (leader or any follower is inside the sequence) {
 //     bodies of lpfa.at, each if its position is inside
 //     followers = leader and all followers but the last
-//     leader = next key tile, or first key tile of the next work tile with keys
+//     leader = next step, or first step of the next work tile with steps
 //   }
 LogicalResult KernelDistribution::lower(ForStepsOp op) {
   auto parts = llvm::to_vector(op.getBody().front().getOps<AtOp>());
@@ -235,7 +236,7 @@ LogicalResult KernelDistribution::lower(ForStepsOp op) {
   Type index = b.getIndexType();
   LogicalResult result = success();
 
-  // The first work tile with keys from `start` on, and its range of keys. No
+  // The first work tile with steps from `start` on, and its range of them. No
   // work tile is left where the result is not below `count`.
   auto search = [&](Value start) {
     auto loop = scf::WhileOp::create(b, TypeRange{index, index, index}, start);
@@ -263,8 +264,8 @@ LogicalResult KernelDistribution::lower(ForStepsOp op) {
     return SmallVector<Value>(loop.getResults());
   };
 
-  // Carried: work tile, first, last and present key tile of the leader; then
-  // for each follower whether it is inside, its key tile, whether that is the
+  // Carried: work tile, first, last and present step of the leader; then for
+  // each follower whether it is inside, its step, whether that is the
   // first, and the last, of its work tile.
   SmallVector<Value> inits =
       search(gpu::BlockIdOp::create(b, gpu::Dimension::x));
@@ -370,6 +371,14 @@ LogicalResult KernelDistribution::lower(KeyRangeOp op) {
   Value last = b.div(b.add(to, b.index(op.getTile() - 1)), tile);
   values.map(op.getFirst(), b.select(isSome, first, zero));
   values.map(op.getLast(), b.select(isSome, last, zero));
+  return success();
+}
+
+LogicalResult KernelDistribution::lower(StepRangeOp op) {
+  Value size = values.lookup(op.getSize());
+  values.map(op.getFirst(), b.index(0));
+  values.map(op.getLast(), b.div(b.add(size, b.index(op.getTile() - 1)),
+                                 b.index(op.getTile())));
   return success();
 }
 

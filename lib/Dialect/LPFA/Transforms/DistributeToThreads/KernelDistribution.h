@@ -289,6 +289,7 @@ private:
   mlir::LogicalResult lower(ForWorkOp op);
   mlir::LogicalResult lower(ForStepsOp op);
   mlir::LogicalResult lower(KeyRangeOp op);
+  mlir::LogicalResult lower(StepRangeOp op);
   mlir::LogicalResult lower(DimOp op);
   mlir::LogicalResult lower(CursorOp op);
   mlir::LogicalResult lower(AdvanceOp op);
@@ -334,6 +335,7 @@ private:
   mlir::LogicalResult lower(StoreOp op);
   mlir::LogicalResult lower(SplatOp op);
   mlir::LogicalResult lower(NormalizeOp op);
+  mlir::LogicalResult lower(RoundOp op);
   mlir::Value readTensorMemory(mlir::Value address, mlir::VectorType type);
   /// A row of scores, and in `rowMaxima` the maxima of its blocks.
   mlir::Value readWithMaxima(mlir::Value address, mlir::VectorType type);

@@ -242,3 +242,14 @@ LogicalResult KernelDistribution::lower(NormalizeOp op) {
   values.map(op.getResult(), result);
   return success();
 }
+
+LogicalResult KernelDistribution::lower(RoundOp op) {
+  FailureOr<Type> type = convertType(op, op.getResult().getType());
+  if (failed(type))
+    return failure();
+  Value result = values.lookup(op.getTile());
+  if (result.getType() != *type)
+    result = arith::TruncFOp::create(b, *type, result);
+  values.map(op.getResult(), result);
+  return success();
+}

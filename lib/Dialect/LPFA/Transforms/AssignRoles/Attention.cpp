@@ -1,4 +1,4 @@
-//===- AssignRoles.cpp - Which warps do what ------------------------------===//
+//===- Attention.cpp - The roles of attention -----------------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,16 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
-#include "lpfa/Dialect/LPFA/Transforms/Passes.h"
+#include "RoleBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
-
-namespace lpfa {
-#define GEN_PASS_DEF_ASSIGNROLES
-#include "lpfa/Dialect/LPFA/Transforms/Passes.h.inc"
-} // namespace lpfa
 
 using namespace mlir;
 using namespace lpfa;
@@ -55,12 +48,12 @@ struct ChainBuffers {
   ScratchOp qScales, kScales, pScales, vScales;
 };
 
-class RoleAssignment {
+class AttentionRoles : RoleBuilder {
 public:
-  RoleAssignment(KernelOp kernel, Program program,
+  AttentionRoles(KernelOp kernel, Program program,
                  const AssignRolesOptions &options)
-      : kernel(kernel), program(std::move(program)), options(options),
-        builder(kernel.getContext()), loc(kernel.getLoc()) {}
+      : RoleBuilder(kernel, program.work), program(std::move(program)),
+        options(options) {}
 
   void run();
 
@@ -72,37 +65,11 @@ private:
   void buildLoad();
   void buildEpilogue();
 
-  BufferType getBuffer(Type tile, MemorySpace space) {
-    auto type = cast<TileType>(tile);
-    return BufferType::get(type.getContext(), type.getShape(),
-                           type.getElementType(), space);
-  }
-  ChannelOp createChannel(const Twine &name, int64_t stages,
-                          ArrayRef<BufferType> buffers);
-  ScratchOp createScales(const Twine &name);
-
-  /// Starts a role; the next ops go into it.
-  void beginRole(const Twine &name, int64_t warps, int64_t registers,
-                 bool elected);
-  /// A copy of the loop over work tiles with its index arithmetic.
-  void beginWork(IRMapping &mapping);
-  void cloneScalars(Block &block, IRMapping &mapping);
-  /// Begins a slot of a channel, with `lpfa.get` or `lpfa.acquire`.
-  template <typename OpTy> OpTy open(ChannelOp channel) {
-    Value value = channel.getChannel();
-    SmallVector<Type> types(
-        llvm::to_vector_of<Type>(channel.getChannel().getType().getBuffers()));
-    return OpTy::create(builder, loc, types, value);
-  }
   /// Columns of the output in one slot of its channel.
   int64_t getOutputColumns();
 
-  KernelOp kernel;
   Program program;
   AssignRolesOptions options;
-  OpBuilder builder;
-  Location loc;
-  int64_t nextWarp = 0;
   ChannelOp k, v, output;
   SmallVector<ChainBuffers> buffers;
 };
@@ -111,10 +78,6 @@ private:
 //===----------------------------------------------------------------------===//
 // Recognizing the program
 //===----------------------------------------------------------------------===//
-
-template <typename OpTy> static OpTy getOnlyUser(Value value) {
-  return value.hasOneUse() ? dyn_cast<OpTy>(*value.user_begin()) : OpTy();
-}
 
 /// The chain of a softmax step, or nothing where an op is not as expected.
 static std::optional<Chain> matchChain(SoftmaxStepOp softmax, scf::ForOp loop) {
@@ -200,22 +163,7 @@ static FailureOr<Program> matchProgram(KernelOp kernel) {
 // Between the roles
 //===----------------------------------------------------------------------===//
 
-ChannelOp RoleAssignment::createChannel(const Twine &name, int64_t stages,
-                                        ArrayRef<BufferType> types) {
-  return ChannelOp::create(builder, loc,
-                           ChannelType::get(kernel.getContext(), types),
-                           builder.getStringAttr(name),
-                           builder.getI64IntegerAttr(stages), ArrayAttr());
-}
-
-ScratchOp RoleAssignment::createScales(const Twine &name) {
-  return ScratchOp::create(
-      builder, loc,
-      getBuffer(TileType::getAtom(kernel.getContext()), MemorySpace::Tensor),
-      builder.getStringAttr(name), PlaceAttr());
-}
-
-int64_t RoleAssignment::getOutputColumns() {
+int64_t AttentionRoles::getOutputColumns() {
   // Rows of 64 bytes: as much as the correction role divides in its registers
   // at a time.
   TileType type = program.chains.front().normalize.getResult().getType();
@@ -223,7 +171,7 @@ int64_t RoleAssignment::getOutputColumns() {
   return std::min(columns, type.getShape()[1]);
 }
 
-void RoleAssignment::declare() {
+void AttentionRoles::declare() {
   auto getShared = [&](Value tile) {
     return getBuffer(tile.getType(), MemorySpace::Shared);
   };
@@ -273,49 +221,7 @@ void RoleAssignment::declare() {
 // Roles
 //===----------------------------------------------------------------------===//
 
-void RoleAssignment::beginRole(const Twine &name, int64_t warps,
-                               int64_t registers, bool elected) {
-  builder.setInsertionPointToEnd(&kernel.getBody().front());
-  auto role = RoleOp::create(builder, loc, builder.getStringAttr(name),
-                             builder.getI64IntegerAttr(warps),
-                             builder.getI64IntegerAttr(nextWarp),
-                             builder.getI64IntegerAttr(registers),
-                             elected ? builder.getUnitAttr() : UnitAttr());
-  nextWarp += warps;
-  builder.setInsertionPointToStart(&role.getBody().emplaceBlock());
-}
-
-/// What an optional operand is in a copy.
-static Value lookup(IRMapping &mapping, Value value) {
-  return value ? mapping.lookupOrDefault(value) : Value();
-}
-
-/// Whether an op computes indices and predicates from such.
-static bool isScalar(Operation &op) {
-  auto isScalarType = [](Type type) { return type.isIntOrIndex(); };
-  return op.getNumRegions() == 0 && isMemoryEffectFree(&op) &&
-         op.getNumResults() > 0 &&
-         llvm::all_of(op.getResultTypes(), isScalarType);
-}
-
-void RoleAssignment::cloneScalars(Block &block, IRMapping &mapping) {
-  for (Operation &op : block)
-    if (isScalar(op))
-      builder.clone(op, mapping);
-}
-
-void RoleAssignment::beginWork(IRMapping &mapping) {
-  auto work = ForWorkOp::create(builder, loc, program.work.getBounds());
-  Block &body = work.getBody().emplaceBlock();
-  for (BlockArgument argument : program.work.getBody().getArguments())
-    mapping.map(argument, body.addArgument(argument.getType(), loc));
-  builder.setInsertionPointToStart(&body);
-  auto yield = YieldOp::create(builder, loc);
-  builder.setInsertionPoint(yield);
-  cloneScalars(program.work.getBody().front(), mapping);
-}
-
-void RoleAssignment::buildSoftmax(unsigned i) {
+void AttentionRoles::buildSoftmax(unsigned i) {
   Chain &chain = program.chains[i];
   ChainBuffers &between = buffers[i];
   beginRole("softmax" + Twine(i), 4, softmaxRegisters, /*elected=*/false);
@@ -380,7 +286,7 @@ void RoleAssignment::buildSoftmax(unsigned i) {
   builder.clone(*chain.lseStore, mapping);
 }
 
-void RoleAssignment::buildCorrection() {
+void AttentionRoles::buildCorrection() {
   beginRole("correction", 4, correctionRegisters, /*elected=*/false);
   IRMapping mapping;
   beginWork(mapping);
@@ -421,65 +327,25 @@ void RoleAssignment::buildCorrection() {
     Value denominator =
         ReadOp::create(builder, loc, rowType.getTile(), slot.getBuffers()[0]);
     ReleaseOp::create(builder, loc, between.denominator.getChannel());
-    BufferType whole = between.output.getBuffer().getType();
-    BufferType part = BufferType::get(
-        kernel.getContext(), {whole.getShape()[0], getOutputColumns()},
-        whole.getElementType(), MemorySpace::Tensor);
-    for (int64_t column = 0; column < whole.getShape()[1];
-         column += getOutputColumns()) {
-      auto branch = scf::IfOp::create(builder, loc, TypeRange(part.getTile()),
-                                      some, /*withElseRegion=*/true);
-      {
-        OpBuilder::InsertionGuard guard(builder);
-        builder.setInsertionPointToStart(branch.thenBlock());
-        Value slice =
-            SliceOp::create(builder, loc, part, between.output.getBuffer(),
-                            builder.getI64IntegerAttr(column));
-        Value tile = ReadOp::create(builder, loc, part.getTile(), slice);
-        scf::YieldOp::create(builder, loc, tile);
-        builder.setInsertionPointToStart(branch.elseBlock());
-        Value zero = SplatOp::create(builder, loc, part.getTile(),
-                                     builder.getF32FloatAttr(0));
-        scf::YieldOp::create(builder, loc, zero);
-      }
+    ArrayRef<int64_t> shape = between.output.getBuffer().getType().getShape();
+    for (int64_t column = 0; column < shape[1]; column += getOutputColumns()) {
+      Value part = readColumns(
+          some, [&, &between = between] { return between.output.getBuffer(); },
+          shape[0], column, getOutputColumns());
       auto out = open<AcquireOp>(output);
       Value normalized = NormalizeOp::create(
           builder, loc,
-          cast<BufferType>(out.getBuffers()[0].getType()).getTile(),
-          branch.getResult(0), denominator);
+          cast<BufferType>(out.getBuffers()[0].getType()).getTile(), part,
+          denominator);
       WriteOp::create(builder, loc, normalized, out.getBuffers()[0]);
       PutOp::create(builder, loc, output.getChannel());
     }
   }
 }
 
-void RoleAssignment::buildMma() {
+void AttentionRoles::buildMma() {
   beginRole("mma", 1, otherRegisters, /*elected=*/true);
-  IRMapping mapping;
-  auto steps = ForStepsOp::create(builder, loc, program.work.getBounds());
-  Block &range = steps.getRange().emplaceBlock();
-  for (BlockArgument argument : program.work.getBody().getArguments())
-    mapping.map(argument, range.addArgument(argument.getType(), loc));
-  builder.setInsertionPointToStart(&range);
-  cloneScalars(program.work.getBody().front(), mapping);
-  YieldOp::create(builder, loc,
-                  ValueRange{mapping.lookup(program.range.getFirst()),
-                             mapping.lookup(program.range.getLast())});
-  Block &body = steps.getBody().emplaceBlock();
-  builder.setInsertionPointToStart(&body);
-  builder.setInsertionPoint(YieldOp::create(builder, loc));
-
-  auto at = [&](int64_t shift, function_ref<void(Value, Value, Value)> build) {
-    auto op = AtOp::create(builder, loc, builder.getI64IntegerAttr(shift));
-    Block &block = op.getBody().emplaceBlock();
-    Value n = block.addArgument(builder.getIndexType(), loc);
-    Value isFirst = block.addArgument(builder.getI1Type(), loc);
-    Value isLast = block.addArgument(builder.getI1Type(), loc);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(&block);
-    builder.setInsertionPoint(YieldOp::create(builder, loc));
-    build(n, isFirst, isLast);
-  };
+  beginSteps(program.range.getFirst(), program.range.getLast());
   auto get = [&](ChannelOp channel) {
     return open<GetOp>(channel).getBuffers();
   };
@@ -540,29 +406,17 @@ void RoleAssignment::buildMma() {
   });
   at(ahead, [&](Value, Value, Value isLast) {
     ReleaseOp::create(builder, loc, k.getChannel());
-    auto branch = scf::IfOp::create(builder, loc, isLast);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    for (ChainBuffers &between : buffers)
-      ReleaseOp::create(builder, loc, between.q.getChannel());
+    when(isLast, [&] {
+      for (ChainBuffers &between : buffers)
+        ReleaseOp::create(builder, loc, between.q.getChannel());
+    });
   });
 }
 
-void RoleAssignment::buildLoad() {
+void AttentionRoles::buildLoad() {
   beginRole("load", 1, otherRegisters, /*elected=*/true);
   IRMapping mapping;
   beginWork(mapping);
-  auto load = [&](ChannelOp channel, LoadOp tile, LoadOp scales) {
-    auto slot = open<AcquireOp>(channel);
-    for (auto [op, buffer] :
-         llvm::zip(SmallVector<LoadOp>{tile, scales}, slot.getBuffers())) {
-      SmallVector<Value> indices;
-      for (Value index : op.getIndices())
-        indices.push_back(mapping.lookupOrDefault(index));
-      LoadAsyncOp::create(builder, loc, op.getView(), indices, buffer,
-                          /*barrier=*/Value(), /*cursor=*/Value());
-    }
-    PutOp::create(builder, loc, channel.getChannel());
-  };
   scf::ForOp loop = program.loop;
   Value first = mapping.lookupOrDefault(loop.getLowerBound());
   auto copy = scf::ForOp::create(builder, loc, first,
@@ -574,41 +428,23 @@ void RoleAssignment::buildLoad() {
   // Queries with the first keys: a work tile without keys loads nothing.
   Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
                                         copy.getInductionVar(), first);
-  auto branch = scf::IfOp::create(builder, loc, isFirst);
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
+  when(isFirst, [&] {
     for (auto [i, chain] : llvm::enumerate(program.chains))
-      load(buffers[i].q, chain.q, chain.qScales);
-  }
-  load(k, program.k, program.kScales);
-  load(v, program.v, program.vScales);
+      loadSlot(buffers[i].q, {chain.q, chain.qScales}, mapping);
+  });
+  loadSlot(k, {program.k, program.kScales}, mapping);
+  loadSlot(v, {program.v, program.vScales}, mapping);
 }
 
-void RoleAssignment::buildEpilogue() {
+void AttentionRoles::buildEpilogue() {
   beginRole("epilogue", 1, otherRegisters, /*elected=*/true);
   IRMapping mapping;
   beginWork(mapping);
-  for (Chain &chain : program.chains) {
-    int64_t columns = chain.normalize.getResult().getType().getShape()[1];
-    for (int64_t column = 0; column < columns; column += getOutputColumns()) {
-      auto slot = open<GetOp>(output);
-      SmallVector<Value> indices;
-      for (Value index : chain.outputStore.getIndices())
-        indices.push_back(mapping.lookupOrDefault(index));
-      if (column)
-        indices.back() = arith::AddIOp::create(
-            builder, loc, indices.back(),
-            arith::ConstantIndexOp::create(builder, loc, column));
-      StoreAsyncOp::create(builder, loc, slot.getBuffers()[0],
-                           chain.outputStore.getView(), indices);
-      ReleaseOp::create(builder, loc, output.getChannel());
-    }
-  }
+  for (Chain &chain : program.chains)
+    storeSlots(output, chain.outputStore, getOutputColumns(), mapping);
 }
 
-void RoleAssignment::run() {
-  builder.setInsertionPointToEnd(&kernel.getBody().front());
+void AttentionRoles::run() {
   declare();
   for (unsigned i = 0; i < program.chains.size(); ++i)
     buildSoftmax(i);
@@ -616,44 +452,14 @@ void RoleAssignment::run() {
   buildMma();
   buildLoad();
   buildEpilogue();
-  program.work.erase();
-  kernel.setThreadsAttr(
-      builder.getI64IntegerAttr(llvm::alignTo(nextWarp, 4) * 32));
-  kernel.setStage(Stage::Roles);
+  finish();
 }
 
-namespace {
-struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
-  using AssignRolesBase::AssignRolesBase;
-
-  void runOnOperation() override {
-    KernelOp kernel = getOperation();
-    // Kernels without products run the same program in all threads.
-    bool hasProducts =
-        kernel->walk([](DotOp) { return WalkResult::interrupt(); })
-            .wasInterrupted();
-    if (kernel.getStage() != Stage::Tile || !hasProducts)
-      return;
-    if (stages < 1 || outputStages < 1) {
-      kernel.emitOpError("stages must be positive");
-      return signalPassFailure();
-    }
-    if (scoreBuffers != 1 && scoreBuffers != 2) {
-      kernel.emitOpError("score-buffers must be 1 or 2, not ")
-          << int64_t(scoreBuffers);
-      return signalPassFailure();
-    }
-    FailureOr<Program> program = matchProgram(kernel);
-    if (failed(program))
-      return signalPassFailure();
-    AssignRolesOptions options;
-    options.stages = stages;
-    options.outputStages = outputStages;
-    options.polynomialColumns = polynomialColumns;
-    options.polynomialDegree = polynomialDegree;
-    options.scoresFirst = scoresFirst;
-    options.scoreBuffers = scoreBuffers;
-    RoleAssignment(kernel, std::move(*program), options).run();
-  }
-};
-} // namespace
+LogicalResult lpfa::assignAttentionRoles(KernelOp kernel,
+                                         const AssignRolesOptions &options) {
+  FailureOr<Program> program = matchProgram(kernel);
+  if (failed(program))
+    return failure();
+  AttentionRoles(kernel, std::move(*program), options).run();
+  return success();
+}

@@ -1,0 +1,59 @@
+//===- AssignRoles.cpp - Which warps do what ------------------------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RoleBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace lpfa {
+#define GEN_PASS_DEF_ASSIGNROLES
+#include "lpfa/Dialect/LPFA/Transforms/Passes.h.inc"
+} // namespace lpfa
+
+using namespace mlir;
+using namespace lpfa;
+
+template <typename OpTy> static bool has(KernelOp kernel) {
+  return kernel->walk([](OpTy) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+namespace {
+struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
+  using AssignRolesBase::AssignRolesBase;
+
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    // Kernels without products run the same program in all threads.
+    if (kernel.getStage() != Stage::Tile || !has<DotOp>(kernel))
+      return;
+    if (stages < 1 || outputStages < 1 || matmulStages < 1) {
+      kernel.emitOpError("stages must be positive");
+      return signalPassFailure();
+    }
+    if (scoreBuffers != 1 && scoreBuffers != 2) {
+      kernel.emitOpError("score-buffers must be 1 or 2, not ")
+          << int64_t(scoreBuffers);
+      return signalPassFailure();
+    }
+    AssignRolesOptions options;
+    options.stages = stages;
+    options.outputStages = outputStages;
+    options.polynomialColumns = polynomialColumns;
+    options.polynomialDegree = polynomialDegree;
+    options.scoresFirst = scoresFirst;
+    options.scoreBuffers = scoreBuffers;
+    options.matmulStages = matmulStages;
+    LogicalResult result = has<SoftmaxStepOp>(kernel)
+                               ? assignAttentionRoles(kernel, options)
+                               : assignMatmulRoles(kernel, options);
+    if (failed(result))
+      return signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,191 @@
+//===- FormMatmul.cpp - The tile program of a matrix product --------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FormKernels.h"
+#include "lpfa/Dialect/LPFA/Utils/SizeChecks.h"
+#include "lpfa/Target/TargetModel.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace lpfa;
+
+/// Rows and columns of a work tile, and what a step sums over: those of an atom
+/// of scales.
+static constexpr int64_t kTile = 128;
+
+/// What the kernel path cannot do yet is an error that says so.
+static LogicalResult verifySupported(MatmulOp op) {
+  for (Value operand : {op.getA(), op.getB()}) {
+    Type element = cast<RankedTensorType>(operand.getType()).getElementType();
+    if (!isa<Float8E4M3FNType, Float8E5M2Type>(element))
+      return op.emitOpError("over ")
+             << element << " has no kernel yet; f8E4M3FN and f8E5M2 have one";
+  }
+  if (op.getBatchRank() + 2 > TargetModel::maxTensorMapRank)
+    return op.emitOpError("of rank ")
+           << op.getBatchRank() + 2 << " has no kernel: a tensor map has "
+           << TargetModel::maxTensorMapRank << " dimensions at most";
+  return success();
+}
+
+/// The sizes of the result, by `view` of A and of B.
+static SmallVector<Value> getSizes(IndexBuilder &index, Value a, Value b,
+                                   int64_t batchRank) {
+  SmallVector<Value> sizes;
+  for (int64_t i = 0; i < batchRank; ++i)
+    sizes.push_back(index.dim(a, i));
+  sizes.push_back(index.dim(a, batchRank));
+  sizes.push_back(index.dim(b, batchRank));
+  return sizes;
+}
+
+/// The numbers of work tiles along each dimension of the result.
+static SmallVector<Value> getBounds(IndexBuilder &index,
+                                    SmallVector<Value> sizes) {
+  for (Value &size : MutableArrayRef(sizes).take_back(2))
+    size = index.ceildiv(size, kTile);
+  return sizes;
+}
+
+static LogicalResult checkCoordinates(OpBuilder &builder, MatmulOp op,
+                                      ArrayRef<Value> sizes) {
+  IndexBuilder index(builder, op.getLoc());
+  SmallVector<Value> checked(sizes);
+  checked.push_back(index.dim(op.getA(), op.getBatchRank() + 1));
+  // Products of sizes that have passed do not wrap.
+  Value tiles = index.constant(1);
+  for (Value bound : getBounds(index, SmallVector<Value>(sizes)))
+    checked.push_back(tiles = index.mul(tiles, bound));
+  return checkCountable(builder, op, checked);
+}
+
+/// The result is contiguous, and a tensor map takes rows a multiple of 16 bytes
+/// apart. Operands may have a pitch: theirs is checked where the map is made.
+static LogicalResult checkRows(OpBuilder &builder, MatmulOp op, Value columns) {
+  IndexBuilder index(builder, op.getLoc());
+  Type element = op.getD().getType().getElementType();
+  Value rest = builder.createOrFold<arith::RemUIOp>(
+      op.getLoc(), index.mul(columns, element.getIntOrFloatBitWidth() / 8),
+      index.constant(16));
+  const char *message = "has rows of D that are no multiple of 16 bytes, which "
+                        "a kernel cannot store";
+  std::optional<int64_t> known = getConstantIntValue(rest);
+  if (known && *known)
+    return op.emitOpError(message);
+  emitCheck(builder, op,
+            builder.createOrFold<arith::CmpIOp>(
+                op.getLoc(), arith::CmpIPredicate::eq, rest, index.constant(0)),
+            message);
+  return success();
+}
+
+static KernelOp buildKernel(MatmulOp op, TypeRange tensors) {
+  KernelOp kernel = createKernel(op, "kernel", tensors);
+  MLIRContext *context = op.getContext();
+  Location loc = op.getLoc();
+  OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
+  IndexBuilder index(builder, loc);
+  Block::BlockArgListType views = kernel.getBody().getArguments();
+  Value a = views[0], aScales = views[1], b = views[2], bScales = views[3],
+        d = views[4];
+  auto tileOf = [&](Type element) {
+    return TileType::get(context, {kTile, kTile}, element);
+  };
+  auto getElement = [](Value view) {
+    return cast<ViewType>(view.getType()).getElementType();
+  };
+  TileType sumsType = tileOf(builder.getF32Type());
+  int64_t batchRank = op.getBatchRank();
+
+  Value zero = index.constant(0), one = index.constant(1);
+  Value depth = index.dim(a, batchRank + 1);
+  SmallVector<Value> bounds =
+      getBounds(index, getSizes(index, a, b, batchRank));
+  auto work = ForWorkOp::create(builder, loc, bounds);
+  Block &body = work.getBody().emplaceBlock();
+  for (Value bound : bounds)
+    body.addArgument(bound.getType(), loc);
+  builder.setInsertionPointToStart(&body);
+  Value m = body.getArgument(batchRank), n = body.getArgument(batchRank + 1);
+  Value row = index.mul(m, kTile), column = index.mul(n, kTile);
+  auto at = [&](Value x, Value y) {
+    SmallVector<Value> indices(body.getArguments().take_front(batchRank));
+    indices.append({x, y});
+    return indices;
+  };
+  auto atAtom = [&](Value x, Value y) {
+    SmallVector<Value> indices = at(x, y);
+    indices.append(3, zero);
+    return indices;
+  };
+
+  auto range = StepRangeOp::create(builder, loc, depth, kTile);
+  auto loop =
+      scf::ForOp::create(builder, loc, range.getFirst(), range.getLast(), one,
+                         index.splat(sumsType, 0));
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    Value step = loop.getInductionVar();
+    Value from = index.mul(step, kTile);
+    // What is left of K: where it is no whole step, products with the padding
+    // of scales are left out.
+    Value left = arith::SubIOp::create(builder, loc, depth, from);
+    TileType atom = TileType::getAtom(context);
+    Value aTile =
+        LoadOp::create(builder, loc, tileOf(getElement(a)), a, at(row, from));
+    Value aAtom = LoadOp::create(builder, loc, atom, aScales, atAtom(m, step));
+    Value bTile = LoadOp::create(builder, loc, tileOf(getElement(b)), b,
+                                 at(column, from));
+    Value bAtom = LoadOp::create(builder, loc, atom, bScales, atAtom(n, step));
+    Value sums = DotOp::create(builder, loc, sumsType, aTile, bTile, aAtom,
+                               bAtom, loop.getRegionIterArg(0), left,
+                               /*from=*/Value(), /*transpose_b=*/true);
+    scf::YieldOp::create(builder, loc, sums);
+  }
+  Value rounded =
+      RoundOp::create(builder, loc, tileOf(getElement(d)), loop.getResult(0));
+  StoreOp::create(builder, loc, rounded, d, at(row, column));
+  YieldOp::create(builder, loc);
+  return kernel;
+}
+
+LogicalResult lpfa::formMatmul(MatmulOp op) {
+  if (failed(verifySupported(op)))
+    return failure();
+  OpBuilder builder(op);
+  IndexBuilder index(builder, op.getLoc());
+  emitSizeChecks(builder, op);
+  SmallVector<Value> sizes =
+      getSizes(index, op.getA(), op.getB(), op.getBatchRank());
+  if (failed(checkCoordinates(builder, op, sizes)) ||
+      failed(checkRows(builder, op, sizes.back())))
+    return failure();
+  auto pack = [&](Value scales) {
+    return op.isBlocked(scales) ? scales
+                                : packScales(builder, op.getLoc(), scales,
+                                             /*transposed=*/false);
+  };
+  SmallVector<Value> inputs = {op.getA(), pack(op.getAScales()), op.getB(),
+                               pack(op.getBScales())};
+  SmallVector<Type> tensors(ValueRange(inputs).getTypes());
+  tensors.push_back(op.getD().getType());
+  KernelOp kernel = buildKernel(op, tensors);
+
+  Value grid = index.constant(1);
+  for (Value bound : getBounds(index, sizes))
+    grid = index.mul(grid, bound);
+  Value destination = createDestination(builder, op.getD(), sizes);
+  auto launch =
+      LaunchOp::create(builder, op.getLoc(), op.getD().getType(),
+                       FlatSymbolRefAttr::get(kernel.getSymNameAttr()), grid,
+                       /*persistent=*/true, inputs, destination);
+  op.replaceAllUsesWith(launch);
+  op.erase();
+  return success();
+}
