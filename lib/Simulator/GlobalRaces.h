@@ -58,6 +58,12 @@ public:
   bool access(const Agent &agent, Cluster &cluster, uint64_t address,
               uint64_t bytes, bool isWrite);
 
+  /// Held from the look whether a store changes memory to the store itself:
+  /// CTAs on other host threads may store the same value.
+  std::unique_lock<std::mutex> lockStores() {
+    return std::unique_lock<std::mutex>(storeMutex);
+  }
+
   //===--------------------------------------------------------------------===//
   // Release and acquire
   //===--------------------------------------------------------------------===//
@@ -133,7 +139,7 @@ private:
   std::shared_ptr<const Program> program;
 
   std::array<Shard, 64> shards;
-  std::mutex locationMutex;
+  std::mutex locationMutex, storeMutex;
   std::unordered_map<uint64_t, Location> locations;
 
   /// By the later and the earlier cluster, their lines, and the address.

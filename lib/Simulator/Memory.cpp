@@ -211,6 +211,9 @@ Status store(Warp &w, const Instruction &i, LaneMask mask) {
   LaneMask undefined = 0;
   for (unsigned e = 0; e != n; ++e)
     undefined |= w.undefinedLanes(i[1 + e]);
+  std::unique_lock<std::mutex> alone;
+  if (w.cluster.races && i.space != Space::Local && i.space != Space::Shared)
+    alone = w.cluster.context.shadow->lockStores();
   AccessRun run(w, i, /*isWrite=*/true);
   for (unsigned l = 0; l != warpSize; ++l) {
     if (!((mask >> l) & 1))

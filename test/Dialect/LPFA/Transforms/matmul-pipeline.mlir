@@ -10,8 +10,7 @@
 // RUN: lpfa-opt %t.placed.mlir -pass-pipeline='builtin.module(lpfa.kernel(lpfa-insert-barriers,lpfa-verify-schedule))' -o %t.synchronized.mlir
 // RUN: FileCheck %s --check-prefix=BARRIERS < %t.synchronized.mlir
 // RUN: lpfa-opt %s -lpfa-to-synchronized --remarks-filter-analyse='lpfa-schedule' -o /dev/null 2>&1 | FileCheck %s --check-prefix=VERDICT
-// RUN: lpfa-opt %s -lpfa-to-synchronized="ordering=documented matmul-stages=1" --remarks-filter-analyse='lpfa-schedule' -o /dev/null 2>&1 | FileCheck %s --check-prefix=DOCUMENTED
-// RUN: not lpfa-opt %s -lpfa-to-synchronized="ordering=documented" -o /dev/null 2>&1 | FileCheck %s --check-prefix=RING
+// RUN: lpfa-opt %s -lpfa-to-synchronized="ordering=documented" --remarks-filter-analyse='lpfa-schedule' -o /dev/null 2>&1 | FileCheck %s --check-prefix=DOCUMENTED
 // RUN: lpfa-opt %t.synchronized.mlir -lpfa-distribute-to-threads -o %t.threads.mlir
 // RUN: FileCheck %s --check-prefix=THREADS < %t.threads.mlir
 
@@ -86,11 +85,9 @@
 // BARRIERS: lpfa.role "load"
 
 // The scales of a step are copied over those of the step before. Where only the
-// manual counts, the mma role must wait until those have been read, which it
-// can with a ring of one slot only.
+// manual counts, the mma role waits until those have been read.
 // VERDICT: schedule-verdict | Category:lpfa-schedule | Function=f_kernel | Remark="safe assuming that the tensor core keeps the order of scale copies after products"
 // DOCUMENTED: Remark=safe{{$}}
-// RING: error: 'lpfa.copy_scales' op accesses 'scales.A', which no wait keeps apart from 'scales.A' in the same memory (R3)
 
 // THREADS: gpu.func @f_kernel
 // THREADS: arith.truncf %{{.*}} : vector<64xf32> to vector<64xbf16>

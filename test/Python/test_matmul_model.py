@@ -1,4 +1,4 @@
-# ===- test_matmul.py - Block-scaled products in numpy ---------------------===#
+# ===- test_matmul_model.py - Block-scaled products in numpy ---------------===#
 #
 # Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
