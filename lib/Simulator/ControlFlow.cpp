@@ -102,10 +102,6 @@ void decodeTrap(Decoder &d) {
   d.inst.execute = trap;
 }
 
-void decodeCall(Decoder &d) {
-  d.fail("'call' is not supported: let the compiler inline the function");
-}
-
 } // namespace
 
 void lpfa::sim::addControlFlow(DecodeTable &table) {
@@ -113,7 +109,6 @@ void lpfa::sim::addControlFlow(DecodeTable &table) {
   table["brx"] = decodeBrx;
   table["exit"] = table["ret"] = decodeExit;
   table["trap"] = table["brkpt"] = decodeTrap;
-  table["call"] = decodeCall;
 }
 
 //===----------------------------------------------------------------------===//

@@ -555,6 +555,8 @@ const Function *Program::find(StringRef name) const {
 
 llvm::Expected<std::unique_ptr<Program>>
 lpfa::sim::decode(std::unique_ptr<ptx::SyntaxModule> module) {
+  if (Error e = ptx::inlineCalls(*module))
+    return std::move(e);
   static const DecodeTable table = [] {
     DecodeTable t;
     addArithmetic(t);

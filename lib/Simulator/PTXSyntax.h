@@ -119,6 +119,8 @@ struct SyntaxFunction {
   };
   /// A deque, so that operands may refer to the names in it.
   std::deque<Scope> scopes;
+  /// Names that inlining has made.
+  std::deque<std::string> names;
   /// Performance-tuning directives; 0 if absent.
   unsigned maxRegisters = 0;
   uint32_t requiredThreads[3] = {0, 0, 0};
@@ -140,6 +142,9 @@ struct SyntaxModule {
   std::vector<SyntaxVariable> variables;
   std::vector<std::unique_ptr<SyntaxFunction>> functions;
 };
+
+/// Replaces every call in the entries by the body of the called function.
+llvm::Error inlineCalls(SyntaxModule &module);
 
 /// Bytes of a fundamental type ("b32", "f16x2", ...), 0 if unknown; 1 for pred.
 unsigned typeBytes(llvm::StringRef type);
