@@ -97,10 +97,7 @@ private:
   }
   /// Whether the role waits when it takes an accumulator: if once, then always.
   bool needsTake(Operation *accumulator, RoleOp taker) {
-    return llvm::any_of(waits, [&](const WaitEdge &wait) {
-      return wait.kind == WaitEdge::Turn && wait.declaration == accumulator &&
-             taker->isAncestor(wait.op);
-    });
+    return waitingTakers.contains({accumulator, taker});
   }
   /// Whether anyone waits for what `giver` gives.
   bool needsTurn(Operation *accumulator, RoleOp giver) {
@@ -126,6 +123,9 @@ private:
   std::vector<WaitEdge> waits;
   /// Gets that return more than what their role holds already.
   DenseSet<Operation *> openings;
+  /// Accumulators and the roles that wait for them. The takes in `waits` are
+  /// erased as roles are rewritten.
+  DenseSet<std::pair<Operation *, Operation *>> waitingTakers;
   llvm::MapVector<Operation *, Barriers> channelBarriers;
   /// By accumulator and the role that waits.
   llvm::MapVector<std::pair<Operation *, Operation *>, Value> turnBarriers;
@@ -176,6 +176,9 @@ LogicalResult InsertBarriers::findWaits(KernelOp kernel) {
   if (!found)
     return emitConflict(kernel, conflict);
   waits = std::move(*found);
+  for (const WaitEdge &wait : waits)
+    if (wait.kind == WaitEdge::Turn)
+      waitingTakers.insert({wait.declaration, getRole(wait.op)});
   for (auto [wait, reason] : llvm::zip(waits, analysis.getReasons()))
     explain(kernel, wait, reason);
   for (const Trace &trace : *traces)
@@ -501,6 +504,7 @@ void InsertBarriers::runOnOperation() {
     return;
   waits.clear();
   openings.clear();
+  waitingTakers.clear();
   channelBarriers.clear();
   turnBarriers.clear();
   cursors.clear();
