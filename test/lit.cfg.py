@@ -78,8 +78,9 @@ if config.lpfa_build_compiler:
     config.available_features.add("compiler")
 if config.lpfa_sanitizer:
     config.available_features.add("sanitizer")
-    # MLIR's uniqued storage and the JIT live until the process ends.
-    config.environment["ASAN_OPTIONS"] = "detect_leaks=0"
+    # MLIR's uniqued storage and the JIT live until the process ends; Debian's
+    # libLLVM uses allocators whose memory our code poisoned without knowing.
+    config.environment["ASAN_OPTIONS"] = "detect_leaks=0:allow_user_poisoning=0"
 
 # Tools are called by name: ours, and LLVM's FileCheck, not, split-file, mlir-opt.
 config.environment["PATH"] = os.pathsep.join(
