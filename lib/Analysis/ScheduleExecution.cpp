@@ -176,6 +176,17 @@ ScheduleExecution::getPipeEdges(ArrayRef<TargetModel::PipeOrder> orders) const {
   return edges;
 }
 
+std::vector<EventGraph::Edge> ScheduleExecution::getAssumedPipeEdges() const {
+  using PipeOrder = TargetModel::PipeOrder;
+  std::vector<EventGraph::Edge> edges;
+  for (auto [pipe, pairs] : llvm::zip_equal(
+           pipes, getPipeEdges({PipeOrder::CopyAfterMMA, PipeOrder::MMAAfterMMA,
+                                PipeOrder::CopyAfterCopy})))
+    for (auto [first, second] : pairs)
+      edges.push_back({pipe[first].event, pipe[second].event});
+  return edges;
+}
+
 //===----------------------------------------------------------------------===//
 // Ops
 //===----------------------------------------------------------------------===//

@@ -127,6 +127,8 @@ public:
   /// follows from other pairs is left out.
   std::vector<std::vector<EventGraph::Edge>>
   getPipeEdges(llvm::ArrayRef<TargetModel::PipeOrder> orders) const;
+  /// The edges between events by the orders that every known kernel relies on.
+  std::vector<EventGraph::Edge> getAssumedPipeEdges() const;
   RoleOp getRole(unsigned thread) const { return threads[thread].role; }
   /// The events at which the threads of a role waited for each other.
   llvm::ArrayRef<unsigned> getTeamBarriers(unsigned thread) const {

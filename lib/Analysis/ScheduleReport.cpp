@@ -63,13 +63,8 @@ FailureOr<std::vector<OverlapProof>> lpfa::explainOverlaps(KernelOp kernel) {
   ScheduleExecution execution(kernel, steps);
   if (failed(execution.run()))
     return failure();
-  const PipeOrder orders[] = {PipeOrder::CopyAfterMMA, PipeOrder::MMAAfterMMA,
-                              PipeOrder::CopyAfterCopy};
-  std::vector<EventGraph::Edge> pipeEdges;
-  for (auto [pipe, pairs] :
-       llvm::zip_equal(execution.getPipes(), execution.getPipeEdges(orders)))
-    for (auto [first, second] : pairs)
-      pipeEdges.push_back({pipe[first].event, pipe[second].event});
+  const std::vector<EventGraph::Edge> pipeEdges =
+      execution.getAssumedPipeEdges();
   HappensBefore order = execution.getGraph().close(pipeEdges);
 
   // A write in the middle of the first work tile, and the last access to the

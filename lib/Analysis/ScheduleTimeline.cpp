@@ -123,16 +123,8 @@ lpfa::buildScheduleTimeline(KernelOp kernel, ArrayRef<int64_t> steps) {
   if (failed(execution.run()))
     return failure();
 
-  std::vector<EventGraph::Edge> pipeEdges;
-  const TargetModel::PipeOrder orders[] = {
-      TargetModel::PipeOrder::CopyAfterMMA, TargetModel::PipeOrder::MMAAfterMMA,
-      TargetModel::PipeOrder::CopyAfterCopy};
-  for (auto [pipe, pairs] :
-       llvm::zip_equal(execution.getPipes(), execution.getPipeEdges(orders)))
-    for (auto [first, second] : pairs)
-      pipeEdges.push_back({pipe[first].event, pipe[second].event});
   std::optional<std::vector<unsigned>> levels =
-      execution.getGraph().getLevels(pipeEdges);
+      execution.getGraph().getLevels(execution.getAssumedPipeEdges());
   if (!levels)
     return kernel.emitOpError("has no timeline: its roles wait for each other "
                               "in a circle");
