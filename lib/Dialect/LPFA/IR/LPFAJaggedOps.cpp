@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ScaleShapes.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -116,18 +117,7 @@ LogicalResult GatherScalesOp::verify() {
 LogicalResult
 GatherScalesOp::reifyResultShapes(OpBuilder &builder,
                                   ReifiedRankedShapedTypeDims &shapes) {
-  ArrayRef<int64_t> shape = getScales().getType().getShape();
-  SmallVector<OpFoldResult> sizes;
-  auto size = getSizes().begin();
-  for (auto [dim, extent] : llvm::enumerate(shape)) {
-    if (!ShapedType::isDynamic(extent))
-      sizes.push_back(builder.getIndexAttr(extent));
-    else if (dim + 2 < shape.size())
-      sizes.push_back(
-          tensor::getMixedSize(builder, getLoc(), getBlocked(), dim));
-    else
-      sizes.push_back(*size++);
-  }
-  shapes = {std::move(sizes)};
+  shapes = {reifyRowMajorScales(builder, getLoc(), getScales().getType(),
+                                getBlocked(), getSizes())};
   return success();
 }

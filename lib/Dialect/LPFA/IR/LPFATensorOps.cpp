@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ScaleShapes.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -257,22 +258,30 @@ LogicalResult UnpackScalesOp::verify() {
   return success();
 }
 
-LogicalResult
-UnpackScalesOp::reifyResultShapes(OpBuilder &builder,
-                                  ReifiedRankedShapedTypeDims &shapes) {
-  ArrayRef<int64_t> shape = getScales().getType().getShape();
+SmallVector<OpFoldResult> lpfa::reifyRowMajorScales(OpBuilder &builder,
+                                                    Location loc,
+                                                    RankedTensorType scales,
+                                                    Value blocked,
+                                                    ValueRange open) {
+  ArrayRef<int64_t> shape = scales.getShape();
   SmallVector<OpFoldResult> sizes;
-  auto size = getSizes().begin();
+  auto size = open.begin();
   for (auto [dim, extent] : llvm::enumerate(shape)) {
     if (!ShapedType::isDynamic(extent))
       sizes.push_back(builder.getIndexAttr(extent));
     else if (dim + 2 < shape.size())
-      sizes.push_back(
-          tensor::getMixedSize(builder, getLoc(), getBlocked(), dim));
+      sizes.push_back(tensor::getMixedSize(builder, loc, blocked, dim));
     else
       sizes.push_back(*size++);
   }
-  shapes = {std::move(sizes)};
+  return sizes;
+}
+
+LogicalResult
+UnpackScalesOp::reifyResultShapes(OpBuilder &builder,
+                                  ReifiedRankedShapedTypeDims &shapes) {
+  shapes = {reifyRowMajorScales(builder, getLoc(), getScales().getType(),
+                                getBlocked(), getSizes())};
   return success();
 }
 
