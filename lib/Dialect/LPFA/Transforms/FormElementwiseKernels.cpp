@@ -6,206 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A work tile is a tile of the last two dimensions, the last one running
-// fastest. Tiles are powers of two of whole blocks; blocked scales want those
-// of an atom.
+// Tiles are powers of two of whole blocks; blocked scales want those of an
+// atom.
 //
 //===----------------------------------------------------------------------===//
 
-#include "FormKernels.h"
+#include "ElementwiseKernel.h"
 #include "lpfa/Dialect/LPFA/Utils/SizeChecks.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace lpfa;
-
-/// Rows, or columns of a transposed tile, and groups of an atom of scales.
-static constexpr int64_t kAtomRows = 128;
-static constexpr int64_t kAtomGroups = 4;
-
-//===----------------------------------------------------------------------===//
-// What all have in common
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// The kernel of some ops and its launch, in the making.
-class ElementwiseKernel {
-public:
-  /// `shaped` is the tensor whose last dimensions are tiled.
-  ElementwiseKernel(Operation *op, Value shaped, ArrayRef<int64_t> tile)
-      : op(op), builder(op), index(builder, op->getLoc()), shaped(shaped),
-        tile(tile) {}
-
-  /// Adds an operand, or a result with the sizes that its type leaves open. The
-  /// numbers are those of the kernel's arguments.
-  unsigned addInput(Value input) {
-    inputs.push_back(input);
-    return inputs.size() - 1;
-  }
-  /// All inputs come first.
-  unsigned addOutput(Value result, ArrayRef<Value> sizes) {
-    outputs.push_back(createDestination(builder, result, sizes));
-    results.push_back(result);
-    return inputs.size() + outputs.size() - 1;
-  }
-
-  /// Sizes of `shaped` on the host.
-  SmallVector<Value> getSizes() {
-    SmallVector<Value> sizes;
-    for (int64_t i = 0; i < getRank(); ++i)
-      sizes.push_back(index.dim(shaped, i));
-    return sizes;
-  }
-  int64_t getRank() const {
-    return cast<RankedTensorType>(shaped.getType()).getRank();
-  }
-
-  /// A kernel that visits the tiles of argument `view`; `body` gets the
-  /// coordinates of the tile at hand, `prologue` builds what comes before all.
-  KernelOp
-  build(StringRef name, unsigned view,
-        function_ref<void(OpBuilder &, ValueRange views, ValueRange tile)> body,
-        function_ref<void(OpBuilder &, ValueRange views)> prologue = nullptr);
-  /// Launches the kernel in place of the ops whose results were added, a CTA
-  /// for some tiles.
-  void launch(KernelOp kernel, int64_t tiles = 1);
-
-  /// Refuses, or asserts at the launch, sizes that cannot be counted.
-  LogicalResult checkSizes();
-  /// Likewise rows of packed codes that end within a byte.
-  LogicalResult checkRows(Type element);
-
-private:
-  Value getGrid();
-
-  Operation *op;
-  OpBuilder builder;
-  IndexBuilder index;
-  Value shaped;
-  SmallVector<int64_t> tile;
-  SmallVector<Value> inputs, outputs, results;
-};
-} // namespace
-
-KernelOp ElementwiseKernel::build(
-    StringRef name, unsigned view,
-    function_ref<void(OpBuilder &, ValueRange, ValueRange)> body,
-    function_ref<void(OpBuilder &, ValueRange)> prologue) {
-  SmallVector<Type> types(ValueRange(inputs).getTypes());
-  llvm::append_range(types, ValueRange(outputs).getTypes());
-  KernelOp kernel = createKernel(op, name, types);
-  Location loc = op->getLoc();
-  Block &block = kernel.getBody().front();
-  OpBuilder b = OpBuilder::atBlockBegin(&block);
-  IndexBuilder index(b, loc);
-  SmallVector<Value> views(block.getArguments()), bounds;
-  if (prologue)
-    prologue(b, views);
-  int64_t batch = getRank() - tile.size();
-  for (int64_t i = 0; i < getRank(); ++i) {
-    Value size = index.dim(block.getArgument(view), i);
-    bounds.push_back(i < batch ? size : index.ceildiv(size, tile[i - batch]));
-  }
-  auto work = ForWorkOp::create(b, loc, bounds);
-  Block &workBlock = work.getBody().emplaceBlock();
-  for (Value bound : bounds)
-    workBlock.addArgument(bound.getType(), loc);
-  b.setInsertionPointToStart(&workBlock);
-  SmallVector<Value> coordinates(workBlock.getArguments());
-  body(b, views, coordinates);
-  YieldOp::create(b, loc);
-  return kernel;
-}
-
-void ElementwiseKernel::launch(KernelOp kernel, int64_t tiles) {
-  Value grid = index.ceildiv(getGrid(), tiles);
-  auto launch =
-      LaunchOp::create(builder, op->getLoc(), ValueRange(results).getTypes(),
-                       FlatSymbolRefAttr::get(kernel.getSymNameAttr()), grid,
-                       /*persistent=*/false, inputs, outputs);
-  for (auto [result, launched] : llvm::zip_equal(results, launch.getResults()))
-    result.replaceAllUsesWith(launched);
-}
-
-Value ElementwiseKernel::getGrid() {
-  SmallVector<Value> sizes = getSizes();
-  int64_t batch = getRank() - tile.size();
-  Value grid = index.constant(1);
-  for (int64_t i = 0; i < getRank(); ++i)
-    grid = index.mul(
-        grid, i < batch ? sizes[i] : index.ceildiv(sizes[i], tile[i - batch]));
-  return grid;
-}
-
-LogicalResult ElementwiseKernel::checkSizes() {
-  SmallVector<Value> sizes = getSizes();
-  sizes.push_back(getGrid());
-  return checkCountable(builder, op, sizes);
-}
-
-LogicalResult ElementwiseKernel::checkRows(Type element) {
-  Location loc = op->getLoc();
-  int64_t bits = element.getIntOrFloatBitWidth();
-  if (bits >= 8)
-    return success();
-  int64_t perByte = bits == 4 ? 2 : 4;
-  Value columns = index.dim(shaped, getRank() - 1);
-  const char *message = bits == 4 ? "has rows of packed f4 of an odd length"
-                                  : "has rows of packed f6 whose length is no "
-                                    "multiple of 4";
-  std::optional<int64_t> known = getConstantIntValue(columns);
-  if (known && *known % perByte)
-    return op->emitOpError(message);
-  Value rest = builder.createOrFold<arith::RemUIOp>(loc, columns,
-                                                    index.constant(perByte));
-  emitCheck(builder, op,
-            builder.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq,
-                                                rest, index.constant(0)),
-            message);
-  return success();
-}
-
-static TileType getTile(Value view, ArrayRef<int64_t> shape) {
-  return TileType::get(view.getContext(), shape,
-                       cast<ViewType>(view.getType()).getElementType());
-}
-
-/// The first element of the tile at `coordinates`, where tiles have `shape`.
-static SmallVector<Value> getFirst(OpBuilder &b, Location loc,
-                                   ValueRange coordinates,
-                                   ArrayRef<int64_t> shape) {
-  IndexBuilder index(b, loc);
-  SmallVector<Value> first(coordinates);
-  int64_t batch = first.size() - shape.size();
-  for (auto [i, size] : llvm::enumerate(shape))
-    first[batch + i] = index.mul(first[batch + i], size);
-  return first;
-}
-
-/// The atom at `coordinates`, whose last two are a row and a group tile, or the
-/// other way round where `transposed`.
-static SmallVector<Value> getAtom(OpBuilder &b, Location loc,
-                                  ValueRange coordinates, bool transposed) {
-  IndexBuilder index(b, loc);
-  SmallVector<Value> atom(coordinates);
-  if (transposed)
-    std::swap(atom[atom.size() - 2], atom.back());
-  atom.append(3, index.constant(0));
-  return atom;
-}
-
-/// The sizes of blocked scales of row-major ones with the sizes `scales`.
-static SmallVector<Value>
-getBlockedSizes(IndexBuilder &index, ArrayRef<Value> scales, bool transposed) {
-  SmallVector<Value> sizes(scales);
-  Value &rows = sizes[sizes.size() - 2], &groups = sizes.back();
-  if (transposed)
-    std::swap(rows, groups);
-  rows = index.ceildiv(rows, kAtomRows);
-  groups = index.ceildiv(groups, kAtomGroups);
-  return sizes;
-}
 
 static SmallVector<int64_t> getScaleTile(ArrayRef<int64_t> tile, int64_t axis,
                                          int64_t block) {
@@ -598,113 +409,6 @@ static LogicalResult formRMSNorm(RMSNormOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Layouts of scales
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Kernels by the types that they move between, and whether transposed: equal
-/// ones are shared.
-using LayoutKernels =
-    llvm::MapVector<std::tuple<Type, Type, unsigned>, KernelOp>;
-} // namespace
-
-static SmallVector<int64_t> getLayoutTile(bool transposed) {
-  SmallVector<int64_t> tile = {kAtomRows, kAtomGroups};
-  if (transposed)
-    std::swap(tile[0], tile[1]);
-  return tile;
-}
-
-static LogicalResult formPackScales(PackScalesOp op, LayoutKernels &kernels) {
-  Location loc = op.getLoc();
-  bool transposed = op.getTransposed();
-  SmallVector<int64_t> tile = getLayoutTile(transposed);
-  ElementwiseKernel kernel(op, op.getScales(), tile);
-  kernel.addInput(op.getScales());
-  if (failed(kernel.checkSizes()))
-    return failure();
-  OpBuilder builder(op);
-  IndexBuilder index(builder, loc);
-  kernel.addOutput(op.getBlocked(),
-                   getBlockedSizes(index, kernel.getSizes(), transposed));
-  KernelOp &shared = kernels[{op.getScales().getType(),
-                              op.getBlocked().getType(), transposed}];
-  if (!shared)
-    shared = kernel.build(
-        "pack_scales", 0,
-        [&](OpBuilder &b, ValueRange views, ValueRange coordinates) {
-          Value scales =
-              LoadOp::create(b, loc, getTile(views[0], tile), views[0],
-                             getFirst(b, loc, coordinates, tile));
-          TileType atom =
-              getTile(views[1], TileType::getAtom(b.getContext()).getShape());
-          Value packed = PackAtomOp::create(b, loc, atom, scales,
-                                            /*valid=*/Value(), transposed);
-          StoreOp::create(b, loc, packed, views[1],
-                          getAtom(b, loc, coordinates, transposed));
-        });
-  kernel.launch(shared);
-  op.erase();
-  return success();
-}
-
-static LogicalResult formUnpackScales(UnpackScalesOp op,
-                                      LayoutKernels &kernels) {
-  Location loc = op.getLoc();
-  bool transposed = op.getTransposed();
-  RankedTensorType type = op.getScales().getType();
-  int64_t rank = type.getRank();
-  OpBuilder builder(op);
-  IndexBuilder index(builder, loc);
-  SmallVector<Value> sizes;
-  ValueRange open = op.getSizes();
-  for (int64_t i = 0; i < rank; ++i) {
-    if (!type.isDynamicDim(i)) {
-      sizes.push_back(index.constant(type.getDimSize(i)));
-    } else if (i < rank - 2) {
-      sizes.push_back(index.dim(op.getBlocked(), i));
-    } else {
-      sizes.push_back(open.front());
-      open = open.drop_front();
-    }
-  }
-  for (auto [dimension, size] :
-       llvm::enumerate(getBlockedSizes(index, sizes, transposed)))
-    emitCheck(builder, op,
-              builder.createOrFold<arith::CmpIOp>(
-                  loc, arith::CmpIPredicate::eq,
-                  index.dim(op.getBlocked(), dimension), size),
-              "expects another size of dimension " + std::to_string(dimension) +
-                  " of the blocked scales");
-  // The result, before there is a tensor of its sizes.
-  Value destination = createDestination(builder, op.getScales(), sizes);
-  SmallVector<int64_t> tile = getLayoutTile(transposed);
-  ElementwiseKernel kernel(op, destination, tile);
-  kernel.addInput(op.getBlocked());
-  if (failed(kernel.checkSizes()))
-    return failure();
-  kernel.addOutput(op.getScales(), sizes);
-  KernelOp &shared =
-      kernels[{op.getBlocked().getType(), type, 2 + unsigned(transposed)}];
-  if (!shared)
-    shared = kernel.build(
-        "unpack_scales", 1,
-        [&](OpBuilder &b, ValueRange views, ValueRange coordinates) {
-          TileType atom =
-              getTile(views[0], TileType::getAtom(b.getContext()).getShape());
-          Value packed = LoadOp::create(
-              b, loc, atom, views[0], getAtom(b, loc, coordinates, transposed));
-          Value scales = UnpackAtomOp::create(b, loc, getTile(views[1], tile),
-                                              packed, transposed);
-          StoreOp::create(b, loc, scales, views[1],
-                          getFirst(b, loc, coordinates, tile));
-        });
-  kernel.launch(shared);
-  op.erase();
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
 // All ops
 //===----------------------------------------------------------------------===//
 
@@ -716,18 +420,9 @@ LogicalResult lpfa::formElementwiseKernels(ModuleOp module) {
       return failure();
   if (failed(formQuantizes(module)))
     return failure();
-  LayoutKernels layoutKernels;
-  WalkResult result = module.walk([&](Operation *op) -> WalkResult {
-    return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-        .Case(
-            [](DequantizeOp dequantize) { return formDequantize(dequantize); })
-        .Case([&](PackScalesOp pack) {
-          return formPackScales(pack, layoutKernels);
-        })
-        .Case([&](UnpackScalesOp unpack) {
-          return formUnpackScales(unpack, layoutKernels);
-        })
-        .Default([](Operation *) { return success(); });
-  });
-  return failure(result.wasInterrupted());
+  WalkResult result = module.walk(
+      [&](DequantizeOp op) -> WalkResult { return formDequantize(op); });
+  if (result.wasInterrupted())
+    return failure();
+  return formScaleLayouts(module);
 }

@@ -85,15 +85,15 @@ func.func @nvfp4(%x: tensor<8x4096xf16>, %g: tensor<f32>)
 
 // -----
 
-// CHECK-LABEL: lpfa.kernel @back_unpack_scales
-// CHECK:         %[[ATOM:.+]] = lpfa.load
-// CHECK:         %[[T:.+]] = lpfa.unpack_atom %[[ATOM]] transposed
-// CHECK:         lpfa.store %[[T]]
 // CHECK-LABEL: lpfa.kernel @back_dequantize
 // CHECK:         %[[Q:.+]] = lpfa.load
 // CHECK:         %[[S:.+]] = lpfa.load
 // CHECK:         %[[X:.+]] = lpfa.dequantize_tile %[[Q]] scaled %[[S]] axis(0) : <128x128xf6E2M3FN>, <4x128xf8E8M0FNU> -> <128x128xbf16>
 // CHECK:         lpfa.store %[[X]]
+// CHECK-LABEL: lpfa.kernel @back_unpack_scales
+// CHECK:         %[[ATOM:.+]] = lpfa.load
+// CHECK:         %[[T:.+]] = lpfa.unpack_atom %[[ATOM]] transposed
+// CHECK:         lpfa.store %[[T]]
 // CHECK-LABEL: func.func @back(
 // CHECK:         cf.assert %{{.+}}, "{{.*}}expects another size of dimension 1 of the blocked scales"
 // CHECK:         cf.assert %{{.+}}, "{{.*}}has rows of packed f6 whose length is no multiple of 4"

@@ -1,0 +1,119 @@
+//===- ElementwiseKernel.h - Kernels without roles --------------*- C++ -*-===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LPFA_LIB_DIALECT_LPFA_TRANSFORMS_ELEMENTWISEKERNEL_H
+#define LPFA_LIB_DIALECT_LPFA_TRANSFORMS_ELEMENTWISEKERNEL_H
+
+#include "FormKernels.h"
+
+namespace lpfa {
+
+/// Rows, or columns of a transposed tile, and groups of an atom of scales.
+inline constexpr int64_t kAtomRows = 128;
+inline constexpr int64_t kAtomGroups = 4;
+
+/// The kernel of some ops and its launch, in the making.
+class ElementwiseKernel {
+public:
+  /// `shaped` is the tensor whose last dimensions are tiled.
+  ElementwiseKernel(mlir::Operation *op, mlir::Value shaped,
+                    llvm::ArrayRef<int64_t> tile)
+      : op(op), builder(op), index(builder, op->getLoc()), shaped(shaped),
+        tile(tile) {}
+
+  /// Adds an operand, or a result with the sizes that its type leaves open. The
+  /// numbers are those of the kernel's arguments.
+  unsigned addInput(mlir::Value input) {
+    inputs.push_back(input);
+    return inputs.size() - 1;
+  }
+  /// All inputs come first.
+  unsigned addOutput(mlir::Value result, llvm::ArrayRef<mlir::Value> sizes) {
+    outputs.push_back(createDestination(builder, result, sizes));
+    results.push_back(result);
+    return inputs.size() + outputs.size() - 1;
+  }
+
+  /// Sizes of `shaped` on the host.
+  llvm::SmallVector<mlir::Value> getSizes() {
+    llvm::SmallVector<mlir::Value> sizes;
+    for (int64_t i = 0; i < getRank(); ++i)
+      sizes.push_back(index.dim(shaped, i));
+    return sizes;
+  }
+  int64_t getRank() const {
+    return llvm::cast<mlir::RankedTensorType>(shaped.getType()).getRank();
+  }
+
+  using BodyBuilder = llvm::function_ref<void(
+      mlir::OpBuilder &, mlir::ValueRange views, mlir::ValueRange tile)>;
+  using PrologueBuilder =
+      llvm::function_ref<void(mlir::OpBuilder &, mlir::ValueRange views)>;
+  /// The numbers of tiles along each dimension, by `shaped` or its view.
+  using BoundsBuilder = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      IndexBuilder &, mlir::ValueRange tensorsOrViews)>;
+
+  /// A kernel that visits the tiles of argument `view`; `body` gets the
+  /// coordinates of the tile at hand, `prologue` builds what comes before all.
+  KernelOp build(llvm::StringRef name, unsigned view, BodyBuilder body,
+                 PrologueBuilder prologue = nullptr);
+  /// A kernel that visits as many tiles as `bounds` says.
+  KernelOp build(llvm::StringRef name, BoundsBuilder bounds, BodyBuilder body,
+                 PrologueBuilder prologue = nullptr);
+  /// Launches the kernel in place of the ops whose results were added, a CTA
+  /// for some tiles.
+  void launch(KernelOp kernel, int64_t tiles = 1) {
+    launch(kernel, index.ceildiv(getGrid(), tiles));
+  }
+  void launch(KernelOp kernel, mlir::Value grid);
+
+  /// How many work tiles there are on the host.
+  mlir::Value getGrid();
+  mlir::Value getGrid(BoundsBuilder bounds);
+  /// Refuses, or asserts at the launch, sizes that cannot be counted.
+  mlir::LogicalResult checkSizes();
+  /// Likewise rows of packed codes that end within a byte.
+  mlir::LogicalResult checkRows(mlir::Type element);
+
+private:
+  llvm::SmallVector<mlir::Value> getTileCounts(IndexBuilder &index,
+                                               mlir::Value tensorOrView);
+
+  mlir::Operation *op;
+  mlir::OpBuilder builder;
+  IndexBuilder index;
+  mlir::Value shaped;
+  llvm::SmallVector<int64_t> tile;
+  llvm::SmallVector<mlir::Value> inputs, outputs, results;
+};
+
+/// The type of a tile of a view.
+TileType getTile(mlir::Value view, llvm::ArrayRef<int64_t> shape);
+
+/// The first element of the tile at `coordinates`, where tiles have `shape`.
+llvm::SmallVector<mlir::Value> getFirst(mlir::OpBuilder &b, mlir::Location loc,
+                                        mlir::ValueRange coordinates,
+                                        llvm::ArrayRef<int64_t> shape);
+
+/// The atom at `coordinates`, whose last two are a row and a group tile, or the
+/// other way round where `transposed`.
+llvm::SmallVector<mlir::Value> getAtom(mlir::OpBuilder &b, mlir::Location loc,
+                                       mlir::ValueRange coordinates,
+                                       bool transposed);
+
+/// The sizes of blocked scales of row-major ones with the sizes `scales`.
+llvm::SmallVector<mlir::Value>
+getBlockedSizes(IndexBuilder &index, llvm::ArrayRef<mlir::Value> scales,
+                bool transposed);
+
+/// Forms the kernels of the layouts of scales.
+mlir::LogicalResult formScaleLayouts(mlir::ModuleOp module);
+
+} // namespace lpfa
+
+#endif // LPFA_LIB_DIALECT_LPFA_TRANSFORMS_ELEMENTWISEKERNEL_H
