@@ -9,6 +9,8 @@
 // CHECK-DAG: squares_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: f6_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: nvfp4_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: jagged_scatter_scales: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: jagged_gather_scales: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: nvfp4_dequantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 
 func.func @pack(%s: tensor<?x?xf8E8M0FNU>) -> tensor<?x?x32x4x4xf8E8M0FNU> {
@@ -57,4 +59,17 @@ func.func @nvfp4(%x: tensor<?x?xbf16>, %g: tensor<f32>)
       : tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN> -> tensor<?x?xbf16>
   return %q, %s, %y
       : tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN>, tensor<?x?xbf16>
+}
+
+func.func @jagged(%s: tensor<?x?xf8E8M0FNU>, %o: tensor<?xi32>)
+    -> tensor<?x?xf8E8M0FNU> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = tensor.dim %s, %c0 : tensor<?x?xf8E8M0FNU>
+  %n = tensor.dim %s, %c1 : tensor<?x?xf8E8M0FNU>
+  %b = lpfa.scatter_scales %s offsets(%o) transposed
+      : tensor<?x?xf8E8M0FNU>, tensor<?xi32> -> tensor<?x?x32x4x4xf8E8M0FNU>
+  %t = lpfa.gather_scales %b offsets(%o) transposed sizes(%m, %n)
+      : tensor<?x?x32x4x4xf8E8M0FNU>, tensor<?xi32> -> tensor<?x?xf8E8M0FNU>
+  return %t : tensor<?x?xf8E8M0FNU>
 }

@@ -91,7 +91,13 @@ Value SequenceLoop<OpTy>::build(Value init, Value packed, Value blocked,
   Value index = loop.getInductionVar();
   Value first = offset(index);
   Value last = offset(arith::AddIOp::create(b, loc, index, one));
-  require(sle, zero, first, "the offsets do not rise from 0");
+  // The first sequence begins with the first token, the others where the one
+  // before ends.
+  Value isLater =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, index, zero);
+  Value begin = arith::SelectOp::create(b, loc, isLater, first, zero);
+  require(arith::CmpIPredicate::eq, first, begin,
+          "the offsets do not rise from 0");
   require(sle, first, last, "the offsets do not rise from 0");
   Value length = arith::SubIOp::create(b, loc, last, first);
   Span span;

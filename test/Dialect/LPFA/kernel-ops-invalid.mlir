@@ -189,6 +189,35 @@ lpfa.kernel @load_c2 stage(tile) (%x: !lpfa.view<?x?xf32>, %i: index) {
 
 // -----
 
+lpfa.kernel @load_c3 stage(tile) (%x: !lpfa.view<?xf32>, %i: index) {
+  // expected-error @below {{can leave out rows of matrices only, not of '!lpfa.tile<8xf32>' (C3)}}
+  %t = lpfa.load %x[%i] rows(%i) : !lpfa.view<?xf32> -> !lpfa.tile<8xf32>
+}
+
+// -----
+
+lpfa.kernel @store_c3 stage(tile) (%x: !lpfa.view<?xf32>, %i: index) {
+  %t = lpfa.load %x[%i] : !lpfa.view<?xf32> -> !lpfa.tile<8xf32>
+  // expected-error @below {{can leave out rows of matrices only, not of '!lpfa.tile<8xf32>' (C3)}}
+  lpfa.store %t -> %x[%i] rows(%i) : !lpfa.tile<8xf32>, !lpfa.view<?xf32>
+}
+
+// -----
+
+lpfa.kernel @sequence_tile_c1 stage(tile) (%o: !lpfa.view<?xf32>, %i: index) {
+  // expected-error @below {{must have offsets in an i32 view of one dimension, not in '!lpfa.view<?xf32>' (C1)}}
+  %r, %n = lpfa.sequence_tile %i of %o size(128) group(1) within(%i, %i) : !lpfa.view<?xf32>
+}
+
+// -----
+
+lpfa.kernel @sequence_tile_c2 stage(tile) (%o: !lpfa.view<?xi32>, %i: index) {
+  // expected-error @below {{attribute 'size' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive}}
+  %r, %n = lpfa.sequence_tile %i of %o size(0) group(1) within(%i, %i) : !lpfa.view<?xi32>
+}
+
+// -----
+
 lpfa.kernel @pack_atom_c1 stage(tile) (%x: !lpfa.view<?x?xf8E8M0FNU>, %i: index) {
   %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf8E8M0FNU> -> !lpfa.tile<64x4xf8E8M0FNU>
   // expected-error @below {{must have 128x4 scales, or 4x128 transposed, and an atom of them (C1)}}

@@ -29,14 +29,28 @@ LogicalResult lpfa::verifyPiece(Operation *op, ViewType view,
   return success();
 }
 
-LogicalResult LoadOp::verify() {
-  return verifyPiece(*this, getView().getType(), getIndices(),
-                     getTile().getType(), "C2");
+template <typename OpTy> static LogicalResult verifyAccess(OpTy op) {
+  TileType tile = op.getTile().getType();
+  if (failed(
+          verifyPiece(op, op.getView().getType(), op.getIndices(), tile, "C2")))
+    return failure();
+  if (op.getRows() && tile.getRank() != 2)
+    return op.emitOpError("can leave out rows of matrices only, not of ")
+           << tile << " (C3)";
+  return success();
 }
 
-LogicalResult StoreOp::verify() {
-  return verifyPiece(*this, getView().getType(), getIndices(),
-                     getTile().getType(), "C2");
+LogicalResult LoadOp::verify() { return verifyAccess(*this); }
+
+LogicalResult StoreOp::verify() { return verifyAccess(*this); }
+
+LogicalResult SequenceTileOp::verify() {
+  ViewType offsets = getOffsets().getType();
+  if (offsets.getRank() != 1 || !offsets.getElementType().isInteger(32))
+    return emitOpError("must have offsets in an i32 view of one dimension, not "
+                       "in ")
+           << offsets << " (C1)";
+  return success();
 }
 
 static LogicalResult verifyAtom(Operation *op, TileType scales, TileType atom,

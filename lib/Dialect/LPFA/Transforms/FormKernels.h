@@ -35,6 +35,9 @@ public:
     return b ? builder.createOrFold<mlir::arith::AddIOp>(loc, a, constant(b))
              : a;
   }
+  mlir::Value add(mlir::Value a, mlir::Value b) {
+    return builder.createOrFold<mlir::arith::AddIOp>(loc, a, b);
+  }
   mlir::Value ceildiv(mlir::Value a, int64_t b) {
     return builder.createOrFold<mlir::arith::CeilDivUIOp>(loc, a, constant(b));
   }

@@ -99,6 +99,39 @@ lpfa.kernel @pack stage(tile) (%S: !scales, %A: !atoms) {
 
 // -----
 
+// A warp finds the sequence of a tile among 32 at a time; what no sequence has
+// of the tile is 0. A wrong offset ends the kernel.
+
+!scales = !lpfa.view<?x?xf8E8M0FNU>
+!atoms = !lpfa.view<?x?x32x4x4xf8E8M0FNU>
+!offsets = !lpfa.view<?xi32>
+
+// WIDE: gpu.func @scatter
+// CHECK: gpu.func @scatter
+lpfa.kernel @scatter stage(tile) (%S: !scales, %O: !offsets, %A: !atoms) {
+  %c0 = arith.constant 0 : index
+  %rows = lpfa.dim %S, 0 : !scales
+  %tiles = lpfa.dim %A, 0 : !atoms
+  lpfa.for_work (%m) in (%tiles) {
+    // CHECK: scf.for
+    // CHECK: scf.for %{{.*}} step %c32
+    // CHECK-COUNT-2: llvm.load %{{.*}} : !llvm.ptr<1> -> i32
+    // CHECK: gpu.shuffle up
+    // CHECK: gpu.shuffle idx
+    // CHECK: lpfa.any_sync
+    // CHECK: scf.if
+    // CHECK-NEXT: llvm.intr.trap
+    // CHECK-COUNT-5: gpu.shuffle xor
+    %row, %count = lpfa.sequence_tile %m of %O size(128) group(1) within(%rows, %tiles) : !offsets
+    // CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> i8
+    %s = lpfa.load %S[%row, %c0] rows(%count) : !scales -> !lpfa.tile<128x4xf8E8M0FNU>
+    %a = lpfa.pack_atom %s : !lpfa.tile<128x4xf8E8M0FNU> -> !lpfa.tile<32x4x4xf8E8M0FNU>
+    lpfa.store %a -> %A[%m, %c0, %c0, %c0, %c0] : !lpfa.tile<32x4x4xf8E8M0FNU>, !atoms
+  }
+}
+
+// -----
+
 // Two warps have a row: their partial sums meet in shared memory, the sum in
 // lanes.
 

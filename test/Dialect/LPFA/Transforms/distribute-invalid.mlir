@@ -83,3 +83,12 @@ lpfa.kernel @no_atom stage(synchronized) threads(128) shared_bytes(512) (%S: !lp
     lpfa.load_async %S[%c0, %c0, %c0, %c0] -> %s signals(%full use %u) : !lpfa.view<?x4x32x4xf8E8M0FNU>, !lpfa.buffer<32x4x4xf8E8M0FNU, shared>
   }
 }
+
+// -----
+
+lpfa.kernel @rows_of_elements stage(tile) (%X: !lpfa.view<?x?xbf16>, %Q: !lpfa.view<?x?xf8E4M3FN>, %i: index) {
+  // expected-error @+1 {{can leave out rows of scales only}}
+  %x = lpfa.load %X[%i, %i] rows(%i) : !lpfa.view<?x?xbf16> -> !lpfa.tile<128x128xbf16>
+  %q, %s = lpfa.quantize_tile %x axis(1) : !lpfa.tile<128x128xbf16> -> !lpfa.tile<128x128xf8E4M3FN>, !lpfa.tile<128x4xf8E8M0FNU>
+  lpfa.store %q -> %Q[%i, %i] : !lpfa.tile<128x128xf8E4M3FN>, !lpfa.view<?x?xf8E4M3FN>
+}

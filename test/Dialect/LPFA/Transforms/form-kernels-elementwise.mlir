@@ -114,6 +114,38 @@ func.func @back(%q: tensor<?x?xf6E2M3FN>, %b: tensor<?x?x32x4x4xf8E8M0FNU>)
 
 // -----
 
+// A work tile is an atom of a sequence; its rows are where the offsets say.
+// CHECK-LABEL: lpfa.kernel @jagged_scatter_scales stage(tile)
+// CHECK-SAME:    (%[[S:.+]]: !lpfa.view<?x4xf8E8M0FNU>, %[[O:.+]]: !lpfa.view<?xi32>, %[[B:.+]]: !lpfa.view<?x1x32x4x4xf8E8M0FNU>)
+// CHECK:         %[[TILES:.+]] = lpfa.dim %[[B]], 0
+// CHECK:         lpfa.for_work (%[[A:.+]], %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}) in (%[[TILES]],
+// CHECK:           %[[ROW:.+]], %[[COUNT:.+]] = lpfa.sequence_tile %[[A]] of %[[O]] size(128) group(1) within(%{{.+}}, %{{.+}})
+// CHECK:           %[[ROWS:.+]] = lpfa.load %[[S]][%[[ROW]], %{{.+}}] rows(%[[COUNT]])
+// CHECK:           %[[ATOM:.+]] = lpfa.pack_atom %[[ROWS]]
+// CHECK:           lpfa.store %[[ATOM]] -> %[[B]]
+// Back: behind the atoms come tiles of rows that no sequence has, which are 0.
+// CHECK-LABEL: lpfa.kernel @jagged_gather_scales
+// CHECK-SAME:    (%[[B:.+]]: !lpfa.view<?x1x32x4x4xf8E8M0FNU>, %[[O:.+]]: !lpfa.view<?xi32>, %[[S:.+]]: !lpfa.view<?x4xf8E8M0FNU>)
+// CHECK:           %[[ROW:.+]], %[[COUNT:.+]] = lpfa.sequence_tile %[[A:.+]] of %[[O]]
+// CHECK:           %[[NONE:.+]] = arith.cmpi eq, %[[COUNT]]
+// CHECK:           %[[AT:.+]] = arith.select %[[NONE]], %{{.+}}, %[[A]]
+// CHECK:           %[[ATOM:.+]] = lpfa.load %[[B]][%[[AT]],
+// CHECK:           %[[ROWS:.+]] = lpfa.unpack_atom %[[ATOM]]
+// CHECK:           %[[ALL:.+]] = arith.select %[[NONE]], %{{.+}}, %[[COUNT]]
+// CHECK:           lpfa.store %[[ROWS]] -> %[[S]][%[[ROW]], %{{.+}}] rows(%[[ALL]])
+// CHECK-LABEL: func.func @jagged(
+// CHECK:         cf.assert %{{.+}}, "{{.*}}'lpfa.scatter_scales' op there are no offsets"
+func.func @jagged(%s: tensor<?x4xf8E8M0FNU>, %o: tensor<?xi32>, %n: index)
+    -> tensor<?x4xf8E8M0FNU> {
+  %b = lpfa.scatter_scales %s offsets(%o)
+      : tensor<?x4xf8E8M0FNU>, tensor<?xi32> -> tensor<?x1x32x4x4xf8E8M0FNU>
+  %t = lpfa.gather_scales %b offsets(%o) sizes(%n)
+      : tensor<?x1x32x4x4xf8E8M0FNU>, tensor<?xi32> -> tensor<?x4xf8E8M0FNU>
+  return %t : tensor<?x4xf8E8M0FNU>
+}
+
+// -----
+
 // A normalization takes the quantization of its rows along: the normalized
 // tensor is not written. The weight is loaded once for some rows.
 // CHECK-LABEL: lpfa.kernel @norm_rms_norm stage(tile)

@@ -18,18 +18,21 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 // Global memory
 //===----------------------------------------------------------------------===//
 
-def LPFA_LoadOp : LPFA_Op<"load", [MemoryEffects<[MemRead]>]> {
+def LPFA_LoadOp : LPFA_Op<"load", [
+    MemoryEffects<[MemRead]>, AttrSizedOperandSegments]> {
   let summary = "a tile of a view";
   let description = [{
     The tile's dimensions are the view's last ones; leading dimensions of size
     one are left out. `indices` gives the first element in every dimension of
-    the view. Elements outside the view are 0.
+    the view. Elements outside the view are 0, and so are, with `rows`, those of
+    the tile's rows at or past it.
 
     Constraints:
 
     - (C1) One index for each dimension of the view.
     - (C2) The tile's rank is at most the view's, and the element types are
       equal.
+    - (C3) `rows` is for tiles of two dimensions.
 
     Example:
 
@@ -37,22 +40,30 @@ def LPFA_LoadOp : LPFA_Op<"load", [MemoryEffects<[MemRead]>]> {
     %k = lpfa.load %K[%b, %h, %row, %c0] : !lpfa.view<?x?x?x128xf8E4M3FN> -> !lpfa.tile<128x128xf8E4M3FN>
     ```
   }];
-  let arguments = (ins LPFA_ViewType:$view, Variadic<Index>:$indices);
+  let arguments = (ins LPFA_ViewType:$view, Variadic<Index>:$indices,
+                       Optional<Index>:$rows);
   let results = (outs LPFA_TileType:$tile);
-  let assemblyFormat = "$view `[` $indices `]` attr-dict `:` type($view) `->` type($tile)";
+  let assemblyFormat = "$view `[` $indices `]` (`rows` `(` $rows^ `)`)? attr-dict `:` type($view) `->` type($tile)";
+  let builders = [OpBuilder<(ins "::mlir::Type":$tile, "::mlir::Value":$view,
+                                 "::mlir::ValueRange":$indices), [{
+    build($_builder, $_state, tile, view, indices, /*rows=*/nullptr);
+  }]>];
   let hasVerifier = 1;
 }
 
-def LPFA_StoreOp : LPFA_Op<"store", [MemoryEffects<[MemWrite]>]> {
+def LPFA_StoreOp : LPFA_Op<"store", [
+    MemoryEffects<[MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "write a tile to a view";
   let description = [{
-    As `lpfa.load`; elements outside the view are dropped.
+    As `lpfa.load`; elements outside the view are dropped, and so are, with
+    `rows`, those of the tile's rows at or past it.
 
     Constraints:
 
     - (C1) One index for each dimension of the view.
     - (C2) The tile's rank is at most the view's, and the element types are
       equal.
+    - (C3) `rows` is for tiles of two dimensions.
 
     Example:
 
@@ -61,8 +72,12 @@ def LPFA_StoreOp : LPFA_Op<"store", [MemoryEffects<[MemWrite]>]> {
     ```
   }];
   let arguments = (ins LPFA_TileType:$tile, LPFA_ViewType:$view,
-                       Variadic<Index>:$indices);
-  let assemblyFormat = "$tile `->` $view `[` $indices `]` attr-dict `:` type($tile) `,` type($view)";
+                       Variadic<Index>:$indices, Optional<Index>:$rows);
+  let assemblyFormat = "$tile `->` $view `[` $indices `]` (`rows` `(` $rows^ `)`)? attr-dict `:` type($tile) `,` type($view)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$tile, "::mlir::Value":$view,
+                                 "::mlir::ValueRange":$indices), [{
+    build($_builder, $_state, tile, view, indices, /*rows=*/nullptr);
+  }]>];
   let hasVerifier = 1;
 }
 
@@ -106,6 +121,42 @@ def LPFA_UnpackAtomOp : LPFA_Op<"unpack_atom", [Pure]> {
   let arguments = (ins LPFA_TileType:$atom, UnitAttr:$transposed);
   let results = (outs LPFA_TileType:$scales);
   let assemblyFormat = "$atom (`transposed` $transposed^)? attr-dict `:` type($atom) `->` type($scales)";
+  let hasVerifier = 1;
+}
+
+def LPFA_SequenceTileOp : LPFA_Op<"sequence_tile", [MemoryEffects<[MemRead]>]> {
+  let summary = "where a tile of packed sequences is";
+  let description = [{
+    Sequence g has the tokens `[offsets[g], offsets[g + 1])`, and a row for each
+    `group` of them, the last of which may be smaller. The rows of all sequences
+    stand one after the other, and tiles of `size` rows cover them, each sequence
+    from a tile of its own on; an empty one has none. The results are the first
+    `row` of tile number `tile` and how many rows of its sequence it has, `count`.
+    Tiles past the last sequence go on where that ends, with a `count` of 0.
+
+    The kernel traps unless offsets begin at 0 and do not decrease and the
+    sequences have at most `rows` rows and `tiles` tiles.
+
+    Constraints:
+
+    - (C1) `offsets` is an i32 view of one dimension.
+    - (C2) `size` and `group` are positive.
+
+    Example:
+
+    ```mlir
+    %row, %count = lpfa.sequence_tile %tile of %offsets size(128) group(1) within(%rows, %tiles) : !lpfa.view<?xi32>
+    ```
+  }];
+  let arguments = (ins Index:$tile, LPFA_ViewType:$offsets,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$size,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$group,
+                       Index:$rows, Index:$tiles);
+  let results = (outs Index:$row, Index:$count);
+  let assemblyFormat = [{
+    $tile `of` $offsets `size` `(` $size `)` `group` `(` $group `)`
+    `within` `(` $rows `,` $tiles `)` attr-dict `:` type($offsets)
+  }];
   let hasVerifier = 1;
 }
 

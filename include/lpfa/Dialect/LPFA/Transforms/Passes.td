@@ -148,9 +148,9 @@ def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
     tiles of 128 query rows of one head of one batch; all of them walk the same
     tiles of `key-tile` keys. A work tile of a product is 128 x 128 of its
     result, in steps of 128 along K. `lpfa.pack_scales`, which is put before
-    both for scales that are row-major, `lpfa.unpack_scales`, `lpfa.quantize`
-    and `lpfa.dequantize` become elementwise kernels, and so does
-    `lpfa.rms_norm`. All `lpfa.quantize` ops of one tensor in a block become one
+    both for scales that are row-major, `lpfa.unpack_scales`,
+    `lpfa.scatter_scales`, `lpfa.gather_scales`, `lpfa.quantize` and
+    `lpfa.dequantize` become elementwise kernels, and so does `lpfa.rms_norm`. All `lpfa.quantize` ops of one tensor in a block become one
     kernel, together with `lpfa.pack_scales` of their scales: it reads the
     tensor once and writes only what is used. `lpfa.quantize` of a normalized
     tensor along its rows becomes part of the normalization.

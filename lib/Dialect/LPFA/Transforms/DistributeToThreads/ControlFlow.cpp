@@ -50,7 +50,7 @@ LogicalResult KernelDistribution::lower(Operation *op) {
       .Case<ReadOp, WriteOp, RescaleBufferOp, StoreOp, SplatOp, NormalizeOp,
             RoundOp>([&](auto op) { return lower(op); })
       .Case<LoadOp, PackAtomOp, UnpackAtomOp, QuantizeTileOp, DequantizeTileOp,
-            RMSNormTileOp>([&](auto op) { return lower(op); })
+            RMSNormTileOp, SequenceTileOp>([&](auto op) { return lower(op); })
       .Case<ApplyMaskOp, SoftmaxStepOp, SoftmaxFinishOp>(
           [&](auto op) { return lower(op); })
       .Case([&](affine::AffineApplyOp apply) {

@@ -409,6 +409,8 @@ LogicalResult KernelDistribution::lower(LoadOp op) {
   if (scaleTiles.contains(op.getTile()))
     return loadScales(op);
   TileType tile = op.getTile().getType();
+  if (op.getRows())
+    return op.emitOpError("can leave out rows of scales only");
   if (!tile.getShape().empty())
     return loadElements(op);
   SmallVector<Value> indices;

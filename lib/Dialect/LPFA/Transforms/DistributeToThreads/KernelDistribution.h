@@ -396,6 +396,15 @@ private:
       llvm::function_ref<void(mlir::Value row, mlir::Value column)> body);
 
   //===--------------------------------------------------------------------===//
+  // Sequences.cpp
+  //===--------------------------------------------------------------------===//
+
+  mlir::LogicalResult lower(SequenceTileOp op);
+  mlir::Value shuffle(mlir::Value x, int32_t lane, mlir::gpu::ShuffleMode mode);
+  mlir::Value sumLanesUpTo(mlir::Value x);
+  mlir::Value sumLanes(mlir::Value x);
+
+  //===--------------------------------------------------------------------===//
   // Normalization.cpp
   //===--------------------------------------------------------------------===//
 

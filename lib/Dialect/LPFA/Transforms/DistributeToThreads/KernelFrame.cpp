@@ -115,10 +115,12 @@ LogicalResult KernelDistribution::collectParameters() {
       parameters.push_back(*map);
     return success(succeeded(map));
   };
-  auto addAccess = [&](Value view, int64_t tileRank) {
+  // An atom's own sizes are known: those of its place count.
+  auto addAccess = [&](Value view, TileType tile) {
     addAddress(view);
     int64_t rank = cast<ViewType>(view.getType()).getRank();
-    for (int64_t i = rank - tileRank; i < rank; ++i)
+    int64_t sizes = tile.getRank() + (tile.isAtom() ? 2 : 0);
+    for (int64_t i = std::max<int64_t>(0, rank - sizes); i < rank; ++i)
       addSize(view, i);
   };
 
@@ -138,11 +140,16 @@ LogicalResult KernelDistribution::collectParameters() {
           return addTensorMap(op, store.getView(), store.getBuffer().getType());
         })
         .Case([&](LoadOp load) {
-          addAccess(load.getView(), load.getTile().getType().getRank());
+          addAccess(load.getView(), load.getTile().getType());
           return success();
         })
         .Case([&](StoreOp store) {
-          addAccess(store.getView(), store.getTile().getType().getRank());
+          addAccess(store.getView(), store.getTile().getType());
+          return success();
+        })
+        .Case([&](SequenceTileOp tile) {
+          addAddress(tile.getOffsets());
+          addSize(tile.getOffsets(), 0);
           return success();
         })
         .Default([](Operation *) { return success(); });

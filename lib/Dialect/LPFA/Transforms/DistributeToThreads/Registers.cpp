@@ -185,6 +185,8 @@ LogicalResult KernelDistribution::lower(StoreOp op) {
   if (kernel.getStage() == Stage::Tile) {
     if (scaleTiles.contains(op.getTile()))
       return storeScales(op);
+    if (op.getRows())
+      return op.emitOpError("can leave out rows of scales only");
     if (pieces.contains(op.getTile()))
       return storeElements(op);
     if (layout)

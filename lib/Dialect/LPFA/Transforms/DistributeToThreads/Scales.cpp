@@ -153,6 +153,11 @@ static Value addIndex(ThreadBuilder &b, Value first, Value number) {
   return b.add(first, b.toIndex(number));
 }
 
+/// Whether an i32 is below an index.
+static Value isBelow(ThreadBuilder &b, Value number, Value end) {
+  return b.compare(arith::CmpIPredicate::slt, number, b.toI32(end));
+}
+
 LogicalResult KernelDistribution::loadScales(LoadOp op) {
   ScaleTile tile = scaleTiles.lookup(op.getTile());
   Value view = op.getView();
@@ -163,10 +168,16 @@ LogicalResult KernelDistribution::loadScales(LoadOp op) {
   int64_t unit = getUnit(tile);
   VectorType type = getUnitType(b, unit);
   Value aligned = isAligned(view, unit);
+  Value isAtomInside = b.i1(true);
+  if (tile.isAtom)
+    for (int64_t i = std::max<int64_t>(0, rank - 5); i < rank - 3; ++i)
+      isAtomInside =
+          b.bitAnd(isAtomInside, b.compare(arith::CmpIPredicate::slt, first[i],
+                                           getSize(view, i)));
   forEachScaleUnit(tile, unit, [&](Value row, Value column) {
     SmallVector<Value> indices = first;
     indices[rank - 1] = addIndex(b, first[rank - 1], column);
-    Value isRow = b.i1(true), isInside = b.i1(true), columns;
+    Value isRow = isAtomInside, isInside = isAtomInside, columns;
     if (!tile.isAtom) {
       columns = getSize(view, rank - 1);
       if (rank > 1) {
@@ -174,6 +185,8 @@ LogicalResult KernelDistribution::loadScales(LoadOp op) {
         isRow = b.compare(arith::CmpIPredicate::slt, indices[rank - 2],
                           getSize(view, rank - 2));
       }
+      if (op.getRows())
+        isRow = b.bitAnd(isRow, isBelow(b, row, values.lookup(op.getRows())));
       isInside = b.bitAnd(
           isRow, b.compare(arith::CmpIPredicate::sle,
                            b.add(indices[rank - 1], b.index(unit)), columns));
@@ -273,6 +286,8 @@ LogicalResult KernelDistribution::storeScales(StoreOp op) {
       isRow = b.compare(arith::CmpIPredicate::slt, indices[rank - 2],
                         getSize(view, rank - 2));
     }
+    if (op.getRows())
+      isRow = b.bitAnd(isRow, isBelow(b, row, values.lookup(op.getRows())));
     Value isInside = b.bitAnd(
         isRow, b.compare(arith::CmpIPredicate::sle,
                          b.add(indices[rank - 1], b.index(unit)), columns));
