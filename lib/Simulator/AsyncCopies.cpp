@@ -82,10 +82,12 @@ Status copyArrive(Warp &w, const Instruction &i, LaneMask mask) {
   for (unsigned l = 0; l != warpSize; ++l)
     if ((mask >> l) & 1) {
       uint32_t address = sharedAddress(w.address(i[0], l));
-      if (!isBarrier(w, address))
+      // cp.async is in the generic proxy (PTX ISA 9.7.9.25.1).
+      MBarrier *b = w.findBarrier(address);
+      if (!b)
         return Status::Stop;
       if (!(i.flags & NoIncrement))
-        ++w.cluster.mbarrier(address)->pending;
+        ++b->pending;
       arrival->barriers.push_back(address);
     }
   for (const std::vector<uint64_t> &group : w.copyGroups.committed)

@@ -46,7 +46,8 @@ void AsyncEngine::orderInPipe(PipeOperation &operation) const {
       continue;
     const auto &earlier = static_cast<const PipeOperation &>(*o);
     // PTX ISA 9.7.16.6.2: mma after mma of the same accumulator and shape, mma
-    // after cp and shift, shift after mma, cp after shift, commit after all.
+    // after cp and shift, shift after mma, cp.4x256b after shift, commit after
+    // all.
     bool ordered = true;
     if (documented && operation.kind != Kind::Commit)
       switch (earlier.kind) {
@@ -56,9 +57,12 @@ void AsyncEngine::orderInPipe(PipeOperation &operation) const {
                    earlier.accumulator == operation.accumulator);
         break;
       case Kind::Copy:
+      case Kind::RowCopy:
         ordered = operation.kind == Kind::Mma;
         break;
       case Kind::Shift:
+        ordered =
+            operation.kind == Kind::Mma || operation.kind == Kind::RowCopy;
         break;
       case Kind::Commit:
         ordered = false;

@@ -91,7 +91,13 @@ public:
 /// An operation of the tensor pipe, which orders by kind.
 class PipeOperation : public AsyncOperation {
 public:
-  enum class Kind : uint8_t { Mma, Copy, Shift, Commit };
+  enum class Kind : uint8_t {
+    Mma,
+    Copy,
+    RowCopy, ///< tcgen05.cp.4x256b
+    Shift,
+    Commit
+  };
   PipeOperation(Warp &issuer, Kind kind, uint64_t accumulator = 0)
       : AsyncOperation(issuer, Engine::TensorPipe), kind(kind),
         accumulator(accumulator) {}

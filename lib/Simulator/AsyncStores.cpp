@@ -49,7 +49,7 @@ Status asyncStore(Warp &w, const Instruction &i, LaneMask mask) {
     if (!w.locateShared(p.global, n * size, /*isWrite=*/true, n * size).data)
       return Status::Stop;
     uint32_t counter = sharedAddress(w.address(barrier, l));
-    if (!isBarrier(w, counter))
+    if (!w.findBarrier(counter, /*isAsync=*/true))
       return Status::Stop;
     if (counter >> rankShift != p.global >> rankShift)
       return w.fault("barrier", "the mbarrier is in another CTA than what is "

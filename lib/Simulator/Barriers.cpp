@@ -19,6 +19,40 @@ using namespace lpfa::sim;
 using llvm::StringRef;
 using llvm::Twine;
 
+MBarrier *Warp::findBarrier(uint64_t address, bool isAsync) {
+  if (address >> 32 == sharedWindow >> 32)
+    address &= windowMask;
+  if (!locateShared(address, 8, /*isWrite=*/true, 8).data)
+    return nullptr;
+  MBarrier *b = cluster.mbarrier(address);
+  if (!b) {
+    fault("barrier", "there is no initialized mbarrier at shared address 0x" +
+                         Twine::utohexstr(address));
+    return nullptr;
+  }
+  // PTX ISA 9.7.13.4: fence.mbarrier_init makes it known in the cluster.
+  bool isForeign = isAsync || address >> rankShift != cta.rank;
+  if (isForeign && !b->isPublished && context.options.checks.strictFences &&
+      complain("fence",
+               "the mbarrier at 0x" + Twine::utohexstr(address) +
+                   " is signaled from outside its CTA's threads without "
+                   "'fence.mbarrier_init' behind its initialization at line " +
+                   Twine(b->initLine)))
+    return nullptr;
+  return noteShared(address, 8, /*isWrite=*/false) ? b : nullptr;
+}
+
+void Warp::publishInits(LaneMask mask) {
+  llvm::erase_if(unpublishedInits, [&](uint32_t address) {
+    MBarrier *b = cluster.mbarrier(address);
+    if (b && !((mask >> b->initLane) & 1))
+      return false;
+    if (b)
+      b->isPublished = true;
+    return true;
+  });
+}
+
 namespace {
 
 Status nothing(Warp &, const Instruction &, LaneMask) { return Status::Next; }
@@ -135,6 +169,8 @@ Status clusterBarrier(Warp &w, const Instruction &i, LaneMask mask) {
       else
         c.races->release(w, c.clusterHistory);
     }
+    if (!i.flags)
+      w.publishInits(mask);
     c.clusterArrived += llvm::popcount(mask);
     c.checkClusterBarrier();
     return Status::Next;
@@ -215,22 +251,6 @@ void decodeBar(Decoder &d) {
 // mbarrier
 //===----------------------------------------------------------------------===//
 
-/// The barrier at a shared address of some CTA of the cluster; null after
-/// reporting.
-MBarrier *findBarrier(Warp &w, uint64_t address) {
-  if (address >> 32 == sharedWindow >> 32)
-    address &= windowMask;
-  if (!w.locateShared(address, 8, /*isWrite=*/true, 8).data)
-    return nullptr;
-  MBarrier *b = w.cluster.mbarrier(address);
-  if (!b) {
-    w.fault("barrier", "there is no initialized mbarrier at shared address 0x" +
-                           Twine::utohexstr(address));
-    return nullptr;
-  }
-  return w.noteShared(address, 8, /*isWrite=*/false) ? b : nullptr;
-}
-
 /// mbarrier.init [a], count and mbarrier.inval [a]. selector: 1 inval.
 Status initOrInval(Warp &w, const Instruction &i, LaneMask mask) {
   if (w.checkDefined(i[0], mask, "the address"))
@@ -273,7 +293,9 @@ Status initOrInval(Warp &w, const Instruction &i, LaneMask mask) {
     b.expected = count;
     b.pending = count;
     b.initLine = i.line;
+    b.initLane = l;
     w.hasUnfencedInit = true;
+    w.unpublishedInits.push_back(address);
     std::memset(at.undefined, 0, 8);
   }
   w.cluster.event();
@@ -298,7 +320,7 @@ Status arrive(Warp &w, const Instruction &i, LaneMask mask) {
   for (unsigned l = 0; l != warpSize; ++l) {
     if (!((mask >> l) & 1))
       continue;
-    MBarrier *b = findBarrier(w, w.address(i[1], l));
+    MBarrier *b = w.findBarrier(w.address(i[1], l));
     if (!b)
       return Status::Stop;
     std::string error;
@@ -349,7 +371,7 @@ Status waitForPhase(Warp &w, const Instruction &i, LaneMask mask) {
     uint64_t address = w.address(i[1], l);
     if (address >> 32 == sharedWindow >> 32)
       address &= windowMask;
-    MBarrier *b = findBarrier(w, address);
+    MBarrier *b = w.findBarrier(address);
     if (!b)
       return Status::Stop;
     if (address >> rankShift != w.cta.rank)
@@ -480,21 +502,25 @@ void decodeMBarrier(Decoder &d) {
 // Fences
 //===----------------------------------------------------------------------===//
 
-Status fenceProxy(Warp &w, const Instruction &, LaneMask) {
+Status fenceProxy(Warp &w, const Instruction &, LaneMask mask) {
+  w.publishInits(mask);
   if (w.cluster.races)
     w.cluster.races->fenceProxy(w);
   return Status::Next;
 }
 
-Status fenceInit(Warp &w, const Instruction &, LaneMask) {
+Status fenceInit(Warp &w, const Instruction &, LaneMask mask) {
   w.hasUnfencedInit = false;
+  w.publishInits(mask);
   if (w.cluster.races)
     w.cluster.races->fenceInit(w);
   return Status::Next;
 }
 
 /// selector: the scope.
-Status fenceMemory(Warp &w, const Instruction &i, LaneMask) {
+Status fenceMemory(Warp &w, const Instruction &i, LaneMask mask) {
+  if (Scope(i.selector) >= Scope::Cluster)
+    w.publishInits(mask);
   if (w.cluster.races)
     w.cluster.races->fenceMemory(w, Scope(i.selector));
   return Status::Next;

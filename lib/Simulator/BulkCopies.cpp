@@ -41,9 +41,9 @@ Status bulkCopy(Warp &w, const Instruction &i, LaneMask mask) {
     bool ok = true;
     if (i.flags & ToShared) {
       uint32_t barrier = sharedAddress(w.address(i[3], l));
-      if (!isBarrier(w, barrier))
-        return Status::Stop;
       if (i.flags & IsReduction) {
+        if (!w.findBarrier(barrier, /*isAsync=*/true))
+          return Status::Stop;
         auto store = std::make_unique<StoreOperation>(w);
         p.shared = sharedAddress(from);
         p.global = sharedAddress(to);
@@ -59,8 +59,9 @@ Status bulkCopy(Warp &w, const Instruction &i, LaneMask mask) {
         p.shared = sharedAddress(to);
         p.global = i.flags & FromShared ? sharedAddress(from) : from;
         load->fromShared = i.flags & FromShared;
-        addBarriers(w, *load, i, barrier,
-                    i.flags & Multicast ? w.lane(i[4], l) : 0);
+        if (!addBarriers(w, *load, i, barrier,
+                         i.flags & Multicast ? w.lane(i[4], l) : 0))
+          return Status::Stop;
         load->transactionBytes = size;
         load->pieces.push_back(p);
         issue(w, std::move(load), ok);

@@ -156,12 +156,12 @@ bool copies::checkOperands(Warp &w, const Instruction &i, LaneMask mask) {
   return true;
 }
 
-void copies::addBarriers(Warp &w, LoadOperation &operation,
+bool copies::addBarriers(Warp &w, LoadOperation &operation,
                          const Instruction &i, uint32_t barrier,
                          uint64_t ctaMask) {
   if (!(i.flags & Multicast)) {
     operation.barriers.push_back(barrier);
-    return;
+    return w.findBarrier(barrier, /*isAsync=*/true);
   }
   // Of each destination CTA's pair the one whose rank is as even as that of
   // the given barrier's CTA (PTX ISA 9.7.9.27.5.2).
@@ -171,17 +171,10 @@ void copies::addBarriers(Warp &w, LoadOperation &operation,
       operation.ranks.push_back(rank);
       operation.barriers.push_back(
           inCta(barrier, i.flags & Pair ? (rank & ~1u) | parity : rank));
+      if (!w.findBarrier(operation.barriers.back(), /*isAsync=*/true))
+        return false;
     }
-}
-
-bool copies::isBarrier(Warp &w, uint32_t address) {
-  if (!w.locateShared(address, 8, /*isWrite=*/true, 8).data)
-    return false;
-  if (w.cluster.mbarrier(address))
-    return true;
-  w.fault("barrier", "there is no initialized mbarrier at shared address 0x" +
-                         Twine::utohexstr(address));
-  return false;
+  return true;
 }
 
 uint64_t copies::issue(Warp &w, std::unique_ptr<AsyncOperation> operation,

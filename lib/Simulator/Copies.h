@@ -162,10 +162,9 @@ struct BulkData : InstructionData {
 };
 
 /// The barriers that a load signals and, for a multicast, the CTAs it goes to.
-void addBarriers(Warp &w, LoadOperation &operation, const Instruction &i,
+/// False after reporting that one cannot be signaled.
+bool addBarriers(Warp &w, LoadOperation &operation, const Instruction &i,
                  uint32_t barrier, uint64_t ctaMask);
-/// Whether there is an mbarrier; reports if not.
-bool isBarrier(Warp &w, uint32_t address);
 /// Tells the race detector of an operation and starts it.
 uint64_t issue(Warp &w, std::unique_ptr<AsyncOperation> operation, bool &ok);
 

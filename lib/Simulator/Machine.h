@@ -108,6 +108,19 @@ struct LaunchContext {
   std::shared_ptr<GlobalShadow> shadow;
 };
 
+/// Clusters that start one after the other, on one host thread, unless one that
+/// runs cancels the launch of the next (PTX ISA 9.7.13.18): every `stride`th.
+struct LaunchQueue {
+  uint64_t next, stride, end;
+  std::optional<uint64_t> take() {
+    if (next >= end)
+      return std::nullopt;
+    uint64_t index = next;
+    next += stride;
+    return index;
+  }
+};
+
 //===----------------------------------------------------------------------===//
 // Waiting
 //===----------------------------------------------------------------------===//
@@ -263,6 +276,10 @@ public:
   /// A shared address of the cluster, checked; null after reporting.
   BytesRef locateShared(uint64_t address, unsigned bytes, bool isWrite,
                         unsigned alignment);
+  /// The mbarrier at a shared address, which the warp accesses or which an
+  /// engine is going to signal for it; null after reporting that there is none
+  /// or that its initialization is not known there.
+  MBarrier *findBarrier(uint64_t address, bool isAsync = false);
   /// Tells the race detector of a generic access to shared memory; false if the
   /// run must stop. `address` may be generic.
   bool noteShared(uint64_t address, unsigned bytes, bool isWrite,
@@ -328,6 +345,10 @@ public:
   LaneMask clusterArrived = 0;
   /// Whether an mbarrier.init has not been followed by its fence.
   bool hasUnfencedInit = false;
+  /// Shared addresses of mbarriers that only its CTA knows of.
+  std::vector<uint32_t> unpublishedInits;
+  /// A fence behind mbarrier.init, by these lanes.
+  void publishInits(LaneMask mask);
   uint64_t instructionCount = 0, threadInstructionCount = 0;
 
 private:
@@ -376,6 +397,10 @@ struct MBarrier {
       arrivalLines.push_back(line);
   }
   unsigned initLine = 0;
+  /// The lane that initialized it, and whether it has executed a fence since
+  /// that tells engines and other CTAs of it.
+  unsigned initLane = 0;
+  bool isPublished = false;
 };
 
 /// bar.sync and its kin (PTX ISA 9.7.13.1).
@@ -432,6 +457,8 @@ public:
 
   LaunchContext &context;
   uint64_t index;
+  /// What it may cancel; null if nothing.
+  LaunchQueue *queue = nullptr;
   std::vector<std::unique_ptr<Cta>> ctas;
   AsyncEngine async;
   std::mt19937_64 random;

@@ -240,6 +240,8 @@ struct Function {
   uint32_t staticSharedBytes = 0;
   uint32_t dynamicSharedAlign = 16;
   bool usesTensorMemory = false;
+  /// Whether it has a clusterlaunchcontrol.try_cancel.
+  bool cancelsLaunches = false;
   /// Contains griddepcontrol.wait: it may start before the launch before it has
   /// ended.
   bool waitsForGrid = false;

@@ -123,8 +123,8 @@ void RaceDetector::startInPipe(PipeOperation &operation) {
   if (cluster.context.options.ordering == Ordering::Practice)
     return;
   Clock &order = operation.history.order;
-  // PTX ISA 9.7.16.6.2: mma after mma into the same accumulator, mma after cp,
-  // commit after all.
+  // PTX ISA 9.7.16.6.2: mma after mma into the same accumulator, mma after cp
+  // and shift, shift after mma, cp.4x256b after shift, commit after all.
   unsigned warp = component(operation.issuer, Program) / numLanes;
   auto raiseTo = [&](unsigned c) { order.raise(c, epochs[c]); };
   if (operation.kind == Kind::Commit) {
@@ -133,21 +133,29 @@ void RaceDetector::startInPipe(PipeOperation &operation) {
         raiseTo(c);
     return;
   }
-  bool isMma = operation.kind == Kind::Mma;
+  constexpr uint64_t copies = 0, shifts = 1, firstAccumulator = 2;
   auto stream = [&](uint64_t key) {
     auto [it, isNew] = pipeStreams.try_emplace({warp, key});
     if (isNew)
       it->second = addComponent(warp, 0);
     return it->second;
   };
-  unsigned copies = stream(0);
-  unsigned own = isMma ? stream(operation.accumulator + 1) : copies;
+  bool isMma = operation.kind == Kind::Mma;
+  unsigned own = stream(isMma ? firstAccumulator + operation.accumulator
+                        : operation.kind == Kind::Shift ? shifts
+                                                        : copies);
   operation.readComponent = operation.writeComponent = own;
   operation.epoch = ++epochs[own];
   if (isMma) {
-    raiseTo(copies);
+    raiseTo(stream(copies));
     raiseTo(own);
   }
+  if (isMma || operation.kind == Kind::RowCopy)
+    raiseTo(stream(shifts));
+  if (operation.kind == Kind::Shift)
+    for (const auto &[key, c] : pipeStreams)
+      if (key.first == warp && key.second >= firstAccumulator)
+        raiseTo(c);
 }
 
 unsigned RaceDetector::addComponent(unsigned warp, uint32_t barrier) {

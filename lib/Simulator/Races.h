@@ -232,8 +232,8 @@ private:
   /// Of the components behind those of the warps: the warp to whose pipe they
   /// belong, or ~0u, and the mbarrier that they signal.
   std::vector<std::pair<unsigned, uint32_t>> extra;
-  /// Ordering::Documented: a component for each warp's scale copies (key 0) and
-  /// for its MMAs into each accumulator.
+  /// Ordering::Documented: a component for each warp's copies, its shifts, and
+  /// its MMAs into each accumulator.
   std::map<std::pair<unsigned, uint64_t>, uint16_t> pipeStreams;
   /// Per CTA: 16-byte granules of shared memory; lane quarters of columns of
   /// tensor memory.

@@ -461,7 +461,12 @@ Expected<Report> lpfa::sim::runOnce(const PTXModule &module,
   uint64_t clusters = launch.grid.count() / cluster.count();
   uint64_t threads =
       options.threads ? options.threads : std::thread::hardware_concurrency();
-  threads = std::min<uint64_t>(std::max<uint64_t>(threads, 1), clusters);
+  // Who may cancel whose launch must not depend on host threads.
+  constexpr uint64_t queueLength = 4;
+  uint64_t queues = function->cancelsLaunches
+                        ? llvm::divideCeil(clusters, queueLength)
+                        : clusters;
+  threads = std::min<uint64_t>(std::max<uint64_t>(threads, 1), queues);
   if (decisions)
     threads = 1;
   if (options.maxMemory)
@@ -474,16 +479,20 @@ Expected<Report> lpfa::sim::runOnce(const PTXModule &module,
   std::vector<std::pair<uint64_t, std::vector<Finding>>> findings;
   Progress progress(options.progress, clusters, launch.entry);
   auto work = [&] {
-    for (uint64_t index; (index = next++) < clusters;) {
-      if (context.stopAt < index)
-        break;
-      Cluster simulated(context, index);
-      simulated.run();
-      ++progress.done;
-      std::lock_guard<std::mutex> lock(mutex);
-      report.statistics.add(simulated.statistics);
-      if (!simulated.findings.empty())
-        findings.push_back({index, std::move(simulated.findings)});
+    for (uint64_t first; (first = next++) < queues;) {
+      LaunchQueue queue{first, queues, clusters};
+      while (std::optional<uint64_t> index = queue.take()) {
+        if (context.stopAt < *index)
+          break;
+        Cluster simulated(context, *index);
+        simulated.queue = &queue;
+        simulated.run();
+        ++progress.done;
+        std::lock_guard<std::mutex> lock(mutex);
+        report.statistics.add(simulated.statistics);
+        if (!simulated.findings.empty())
+          findings.push_back({*index, std::move(simulated.findings)});
+      }
     }
   };
   if (options.schedule == Schedule::Timed) {

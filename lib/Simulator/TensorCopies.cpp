@@ -1,5 +1,4 @@
-//===- TensorCopies.cpp - tcgen05.cp
-//----------------------------------------===//
+//===- TensorCopies.cpp - tcgen05.cp and shift ----------------------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,7 +22,10 @@ namespace {
 
 class CopyToTensor : public PipeOperation {
 public:
-  CopyToTensor(Warp &issuer) : PipeOperation(issuer, Kind::Copy) {}
+  CopyToTensor(Warp &issuer, const CopySpec &spec)
+      : PipeOperation(issuer, spec.shape == CopyShape::S4x256b ? Kind::RowCopy
+                                                               : Kind::Copy),
+        spec(spec) {}
   llvm::SmallVector<Cta *, 2> ctas;
   CopySpec spec;
   MatrixDescriptor source;
@@ -86,9 +88,8 @@ Status copyToTensor(Warp &w, const Instruction &i, LaneMask mask) {
       !checkOneLane(w, mask))
     return Status::Stop;
   unsigned l = llvm::countr_zero(mask);
-  auto operation = std::make_unique<CopyToTensor>(w);
+  auto operation = std::make_unique<CopyToTensor>(w, data.copy);
   operation->ctas = participants(w, data.ctaGroup);
-  operation->spec = data.copy;
   operation->address = w.address(i[0], l);
   llvm::Expected<MatrixDescriptor> source =
       MatrixDescriptor::decode(w.lane(i[1], l));
@@ -98,7 +99,50 @@ Status copyToTensor(Warp &w, const Instruction &i, LaneMask mask) {
   return issueInPipe(w, std::move(operation)) ? Status::Next : Status::Stop;
 }
 
+class ShiftRows : public PipeOperation {
+public:
+  ShiftRows(Warp &issuer, uint32_t address)
+      : PipeOperation(issuer, Kind::Shift), address(address) {}
+  llvm::SmallVector<Cta *, 2> ctas;
+  uint32_t address;
+
+  bool write() override {
+    TensorRegion region = TensorMemory::shiftRegion(address);
+    for (Cta *cta : ctas) {
+      if (llvm::Error e = cta->tensor->checkShift(address))
+        return fail(issuer, std::move(e));
+      if (!noteTensor(*this, *cta, region, Access::Read) ||
+          !noteTensor(*this, *cta, region, Access::Write))
+        return false;
+      cta->tensor->shiftDown(address);
+    }
+    return true;
+  }
+};
+
+Status shiftRows(Warp &w, const Instruction &i, LaneMask mask) {
+  unsigned group = i.as<TensorData>().ctaGroup;
+  if (!checkOperands(w, i, mask) || !checkGroup(w, group) ||
+      !checkOneLane(w, mask))
+    return Status::Stop;
+  auto operation =
+      std::make_unique<ShiftRows>(w, w.address(i[0], llvm::countr_zero(mask)));
+  operation->ctas = participants(w, group);
+  return issueInPipe(w, std::move(operation)) ? Status::Next : Status::Stop;
+}
+
 } // namespace
+
+void tcgen05::decodeShift(Decoder &d, std::shared_ptr<TensorData> data) {
+  takeGroup(d, *data);
+  if (!d.take("down"))
+    return d.fail("'tcgen05.shift' needs .down");
+  d.finish();
+  d.needOperands(1);
+  d.address(0);
+  d.inst.data = std::move(data);
+  d.inst.execute = shiftRows;
+}
 
 void tcgen05::decodeCopy(Decoder &d, std::shared_ptr<TensorData> data) {
   takeGroup(d, *data);

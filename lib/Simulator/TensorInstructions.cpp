@@ -231,14 +231,9 @@ Status commit(Warp &w, const Instruction &i, LaneMask mask) {
     } else {
       operation->barriers.push_back(address);
     }
-    for (uint32_t barrier : operation->barriers) {
-      if (!w.locateShared(barrier, 8, true, 8).data)
+    for (uint32_t barrier : operation->barriers)
+      if (!w.findBarrier(barrier, /*isAsync=*/true))
         return Status::Stop;
-      if (!w.cluster.mbarrier(barrier))
-        return w.fault("barrier",
-                       "there is no initialized mbarrier at shared address 0x" +
-                           Twine::utohexstr(barrier));
-    }
     if (!issueInPipe(w, std::move(operation)))
       return Status::Stop;
   }
@@ -290,6 +285,8 @@ void decodeTcgen05(Decoder &d) {
     return decodeMma(d, std::move(data));
   if (d.take("cp"))
     return decodeCopy(d, std::move(data));
+  if (d.take("shift"))
+    return decodeShift(d, std::move(data));
   if (d.take("commit")) {
     takeGroup(d, *data);
     d.take("mbarrier::arrive::one");

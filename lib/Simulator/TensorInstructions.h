@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What the files of tcgen05 share: TensorInstructions.cpp (allocation, commit,
-// fences), TensorMma.cpp, TensorCopies.cpp (cp), TensorTransfers.cpp (ld, st).
+// fences), TensorMma.cpp, TensorCopies.cpp (cp, shift), TensorTransfers.cpp
+// (ld, st).
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,6 +56,7 @@ bool issueInPipe(Warp &w, std::unique_ptr<PipeOperation> operation);
 unsigned takeGroup(Decoder &d, TensorData &data);
 void decodeMma(Decoder &d, std::shared_ptr<TensorData> data);
 void decodeCopy(Decoder &d, std::shared_ptr<TensorData> data);
+void decodeShift(Decoder &d, std::shared_ptr<TensorData> data);
 void decodeTransfer(Decoder &d, std::shared_ptr<TensorData> data, bool isStore);
 /// wait::ld, and wait::st with selector 1.
 Status waitForTransfers(Warp &w, const Instruction &i, LaneMask mask);

@@ -82,10 +82,9 @@ Status tensorCopy(Warp &w, const Instruction &i, LaneMask mask) {
     if (i.flags & ToShared) {
       auto load = std::make_unique<LoadOperation>(w);
       uint32_t barrier = sharedAddress(w.address(i[2 + data.rank], l));
-      if (!isBarrier(w, barrier))
+      if (!addBarriers(w, *load, i, barrier,
+                       i.flags & Multicast ? w.lane(i[3 + data.rank], l) : 0))
         return Status::Stop;
-      addBarriers(w, *load, i, barrier,
-                  i.flags & Multicast ? w.lane(i[3 + data.rank], l) : 0);
       load->transactionBytes = map.boxBytes();
       operation = std::move(load);
     } else {

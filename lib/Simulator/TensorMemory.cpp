@@ -408,3 +408,28 @@ void TensorMemory::writeCopy(const CopySpec &spec, uint32_t address,
         write(copyLane(spec.shape, row, copy), column + word, value, mask);
     }
 }
+
+//===----------------------------------------------------------------------===//
+// tcgen05.shift
+//===----------------------------------------------------------------------===//
+
+TensorRegion TensorMemory::shiftRegion(uint32_t address) {
+  return {laneOf(address), 32, columnOf(address), 8};
+}
+
+Error TensorMemory::checkShift(uint32_t address) const {
+  if (laneOf(address) % 32 || laneOf(address) >= numLanes)
+    return addressError(address, "tcgen05.shift must start at a lane that is a "
+                                 "multiple of 32");
+  return checkAllocated(columnOf(address), 8);
+}
+
+void TensorMemory::shiftDown(uint32_t address) {
+  TensorRegion region = shiftRegion(address);
+  for (unsigned c = 0; c != region.numColumns; ++c) {
+    uint32_t *values = columnCells(region.firstColumn + c) + region.firstLane;
+    uint8_t *marks = columnDefined(region.firstColumn + c) + region.firstLane;
+    std::copy(values + 1, values + region.numLanes, values);
+    std::copy(marks + 1, marks + region.numLanes, marks);
+  }
+}

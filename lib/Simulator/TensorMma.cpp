@@ -248,6 +248,10 @@ Status mma(Warp &w, const Instruction &i, LaneMask mask) {
         std::make_unique<MmaOperation>(w, *descriptor, w.address(i[0], l));
     operation->ctas = participants(w, data.ctaGroup);
     if (i.flags & AInTensorMemory) {
+      // PTX ISA 9.7.16.10.5: rows of A are lanes.
+      if (descriptor->aMnMajor)
+        return w.fault("instruction", "A is MN-major, but in tensor memory it "
+                                      "is always K-major");
       operation->aTensor = w.address(i[1], l);
     } else {
       llvm::Expected<MatrixDescriptor> a =

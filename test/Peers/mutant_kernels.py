@@ -38,6 +38,7 @@ def forward(folder):
         work = folder / name
         lpfa.compile(module(case), work, emit=["ptx", "plan"], bin_dir=BIN_DIR)
         launcher.launch(work, "attention", operands(case), simulator)
+        run, = work.glob("launch-*")
         plan = json.loads((work / "plan.json").read_text())
         kernels = plan["functions"][0]["kernels"]
         index, = (i for i, k in enumerate(kernels)
@@ -45,9 +46,9 @@ def forward(folder):
         shutil.copy(work / f"{kernels[index]['module']}.ptx",
                     folder / "kernel.ptx")
         # The run has left its result in the arrays: results begin undefined.
-        launch = json.loads((work / f"launch-00/kernel{index}.json").read_text())
+        launch = json.loads((run / f"kernel{index}.json").read_text())
         for buffer, described in launch["buffers"].items():
-            array = np.load(work / f"launch-00/{buffer}.npy")
+            array = np.load(run / f"{buffer}.npy")
             if buffer.startswith("result"):
                 launch["buffers"][buffer] = {"shape": list(array.shape),
                                              "dtype": "uint8", "out": True}

@@ -237,6 +237,19 @@ public:
                  llvm::ArrayRef<uint8_t> byteDefined);
 
   //===--------------------------------------------------------------------===//
+  // tcgen05.shift
+  //===--------------------------------------------------------------------===//
+
+  /// 32 lanes of 32 bytes.
+  static TensorRegion shiftRegion(uint32_t address);
+  llvm::Error checkShift(uint32_t address) const;
+  /// Each lane but the last gets what the next one holds. PTX names the shape
+  /// 31x256b and a last row that stays (PTX ISA 9.7.16.2.3 and 9.7.16.9.3);
+  /// that rows move to the lane below follows from tcgen05.cp.4x256b, which is
+  /// ordered behind a shift to refill the last one.
+  void shiftDown(uint32_t address);
+
+  //===--------------------------------------------------------------------===//
   // Operands of tcgen05.mma
   //===--------------------------------------------------------------------===//
 

@@ -209,6 +209,37 @@ second:
         self.finds("fence: a write and a read of tensor memory .* without 'tcgen05.fence'",
                    bad, arguments, block=128, shared=1 << 15, options=strict)
 
+    def test_engines_know_of_initialized_barriers(self):
+        arguments, _ = mx_arguments()
+        good = mma_kernel("mxf8f6f4", IDESC_MX, scaled=True)
+        more = dict(block=128, shared=1 << 15)
+        init = "fence.mbarrier_init.release.cluster;"
+        strict = ["--check=strict-fences"]
+        pattern = ("fence: the mbarrier at .* is signaled from outside its CTA's threads "
+                   "without 'fence.mbarrier_init' behind its initialization at line")
+        for fence in ("fence.proxy.async;", "fence.acq_rel.gpu;",
+                      "barrier.cluster.arrive; barrier.cluster.wait;"):
+            run(good.replace(init, fence), arguments, options=strict, **more)
+        others = "@!%q " + init  # those that have initialized nothing
+        for fence in ("", "fence.acq_rel.cta;", others):
+            bad = good.replace(init, fence)
+            run(bad, arguments, **more)
+            self.finds(pattern, bad, arguments, options=strict, **more)
+        # A commit alone, the copies' barrier being known.
+        first = "@%q mbarrier.init.shared.b64 [%full], 1;"
+        bad = good.replace(init, "").replace(first, first + init)
+        self.finds(pattern + "(.|\n)*tcgen05.commit", bad, arguments, options=strict,
+                   **more)
+
+    def test_engines_signal_barriers_that_are_initialized_before(self):
+        arguments, _ = mx_arguments()
+        bad = mma_kernel("mxf8f6f4", IDESC_MX, scaled=True)
+        bad = bad.replace("  @%q mbarrier.init.shared.b64 [%done], 1;\n", "").replace(
+            "wait:\n", "wait:\n  setp.eq.u32 %go, %t, 64;\n"
+            "  @%go mbarrier.init.shared.b64 [%done], 1;\n", 1)
+        self.finds("race: a (read|write) and a (read|write)|no initialized mbarrier",
+                   bad, arguments, block=128, shared=1 << 15)
+
     def test_documented_order(self):
         # The manual orders an mma before a later copy of scales into what it
         # reads by a commit alone; in practice the pipe does.

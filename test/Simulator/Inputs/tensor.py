@@ -5,7 +5,7 @@ import unittest
 import ml_dtypes
 import numpy as np
 
-from sim import HEADER, Out, TensorMap, fails, run, run_all
+from sim import HEADER, InOut, Out, TensorMap, fails, run, run_all
 
 rng = np.random.default_rng(3)
 
@@ -196,6 +196,13 @@ class Multiply(unittest.TestCase):
                    copyScales="add.u32 %sfa, %tm, 128; add.u32 %sfb, %tm, 132;")
         self.fails("tmem|uninitialized", copyScales="mov.u32 %sfa, %tm; mov.u32 %sfb, %tm;")
 
+    def test_rows_of_a_are_lanes_in_tensor_memory(self):
+        arguments, _ = mx_arguments()
+        text = mma_kernel("mxf8f6f4", IDESC_MX | 1 << 15, scaled=True)
+        text = text.replace("[%tm], %da, %db", "[%tm], [%tm], %db")
+        fails(self, "instruction: A is MN-major, but in tensor memory it is always "
+              "K-major(.|\n)*tcgen05.mma", text, arguments, block=128, shared=1 << 15)
+
     def test_missing_wait_shows_when_lazy(self):
         # Without the wait for the loads the operands are not there yet.
         text = mma_kernel("mxf8f6f4", IDESC_MX, scaled=True).replace(
@@ -204,6 +211,60 @@ class Multiply(unittest.TestCase):
         arguments, _ = mx_arguments()
         fails(self, "uninitialized|race", text, arguments, block=128, shared=1 << 15,
               options=["--schedule=lazy"])
+
+
+SHIFT = """
+.shared .align 8 .b64 done;
+.shared .align 4 .b32 base;
+.visible .entry kernel(.param .u64 out) {{
+  .reg .b32 %t, %tm, %l, %r<8>; .reg .b64 %out, %p; .reg .pred %q, %go;
+  mov.u32 %t, %tid.x;
+  setp.eq.u32 %q, %t, 0;
+  @%q mbarrier.init.shared.b64 [done], 1;
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [base], 32;
+  ld.shared.b32 %tm, [base];
+  {values}
+  tcgen05.st.sync.aligned.32x32b.x8.b32 [%tm], {{{registers}}};
+  tcgen05.wait::st.sync.aligned;
+  add.u32 %l, %tm, {offset};
+  @%q tcgen05.shift.cta_group::1.down [%l];
+  @%q tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];
+wait:
+  {wait}
+  tcgen05.ld.sync.aligned.32x32b.x8.b32 {{{registers}}}, [%tm];
+  tcgen05.wait::ld.sync.aligned;
+  ld.param.u64 %out, [out];
+  mad.wide.u32 %p, %t, 32, %out;
+  {store}
+  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %tm, 32;
+  ret;
+}}
+"""
+
+
+def shift_kernel(offset=0, wait="mbarrier.try_wait.parity.shared.b64 %go, [done], 0; "
+                                "@!%go bra wait;"):
+    return SHIFT.format(
+        offset=offset, wait=wait, registers=", ".join(f"%r{k}" for k in range(8)),
+        values="\n  ".join(f"mad.lo.u32 %r{k}, %t, 8, {k};" for k in range(8)),
+        store="\n  ".join(f"st.global.b32 [%p+{4 * k}], %r{k};" for k in range(8)))
+
+
+class Shift(unittest.TestCase):
+    def test_shift(self):
+        got, = run_all(shift_kernel(), [Out([32, 8], "uint32")])
+        rows = np.arange(256).reshape(32, 8)
+        np.testing.assert_array_equal(got, np.concatenate([rows[1:], rows[31:]]))
+
+    def test_mistakes(self):
+        out = [Out([32, 8], "uint32")]
+        fails(self, "race: a write and a read of tensor memory(.|\n)*tcgen05.ld"
+              "(.|\n)*tcgen05.shift", shift_kernel(wait=""), out)
+        fails(self, "tmem: .*must start at a lane that is a multiple of 32",
+              shift_kernel(offset=16 << 16), out)
+        fails(self, "tmem: .*column 64 is not allocated", shift_kernel(offset=25), out)
+        fails(self, "'tcgen05.shift' needs .down",
+              shift_kernel().replace(".down", ""), out)
 
 
 COPY = """
@@ -385,6 +446,56 @@ passed:
 }""", [TensorMap(x, (4, 32)), Out([256], "uint32")], block=128, grid=2, cluster=2)[0]
         np.testing.assert_array_equal(
             got, np.concatenate([x.ravel(), x.ravel() + np.uint32(1)]))
+
+    # Each CTA works on its own position, then on those that it takes over.
+    CANCEL = """
+.shared .align 16 .b8 response[16];
+.shared .align 8 .b64 full;
+.visible .entry kernel(.param .u64 done, .param .u64 starts) {
+  .reg .b32 %x, %y, %z, %w, %one, %n, %phase, %parts<4>;
+  .reg .b64 %done, %starts, %p; .reg .b128 %r; .reg .pred %q;
+  mbarrier.init.shared.b64 [full], 1;
+  fence.mbarrier_init.release.cluster;
+  ld.param.u64 %done, [done];
+  ld.param.u64 %starts, [starts];
+  mov.u32 %n, %nctaid.x;
+  mov.u32 %x, %ctaid.x;
+  mov.u32 %y, %ctaid.y;
+  atom.global.add.u32 %one, [%starts], 1;
+  mov.u32 %phase, 0;
+next:
+  mad.lo.u32 %x, %y, %n, %x;
+  mad.wide.u32 %p, %x, 4, %done;
+  atom.global.add.u32 %one, [%p], 1;
+  mbarrier.arrive.expect_tx.shared.b64 _, [full], 16;
+  clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [response], [full];
+wait:
+  mbarrier.try_wait.parity.shared.b64 %q, [full], %phase;
+  @!%q bra wait;
+  xor.b32 %phase, %phase, 1;
+  ld.shared.b128 %r, [response];
+  fence.proxy.async;
+  clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %q, %r;
+  clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%x, %y, %z, %w}, %r;
+  clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %y, %r;
+  @%q bra next;
+  ret;
+}"""
+
+    def test_launches_are_canceled(self):
+        for schedule in (["--schedule=eager", "--jobs=1"], ["--schedule=lazy"],
+                         ["--schedule=random", "--seed=3"]):
+            done, starts = run(self.CANCEL, [InOut(np.zeros((2, 5), np.uint32)),
+                                             InOut(np.zeros(1, np.uint32))],
+                               block=1, grid=(5, 2), options=schedule)
+            np.testing.assert_array_equal(done, 1)
+            self.assertEqual(starts[0], 3)
+
+    def test_no_launch_was_canceled(self):
+        fails(self, "uninitialized", self.CANCEL.replace(
+            "  @%q bra next;", "  @%q bra next;\n  st.global.b32 [%starts], %y;"),
+              [InOut(np.zeros((2, 5), np.uint32)), InOut(np.zeros(1, np.uint32))],
+              block=1, grid=(5, 2))
 
 
 if __name__ == "__main__":
