@@ -29,17 +29,11 @@ void ScheduleAnalysis::addOverlaps(KernelOp kernel) {
         addOverlap(a, b);
 }
 
-namespace {
 using Access = Trace::Access;
 
-/// What must hold of one execution: `first` before `second`.
-struct Requirement {
-  const Access *first, *second;
-};
-} // namespace
-
-/// Whether two accesses must be ordered: of different contents of one slot or
-/// of overlapping memory, or of the two turns of an accumulator.
+/// Whether two accesses must be ordered: a write and a read of one content, or
+/// accesses of different contents of one slot, of overlapping memory, or of the
+/// two turns of an accumulator.
 static bool isConflict(const Access &a, const Access &b) {
   if (!a.isWrite && !b.isWrite)
     return false;
@@ -47,17 +41,18 @@ static bool isConflict(const Access &a, const Access &b) {
     return true;
   if (a.node == b.node || a.slot != b.slot)
     return false;
-  return a.content != b.content || isa<AccumulatorOp>(a.buffer.declaration);
+  return a.content != b.content || a.isWrite != b.isWrite ||
+         isa<AccumulatorOp>(a.buffer.declaration);
 }
 
 /// The pairs that must stay ordered as `closure` orders them. Fails where it
 /// does not order one, or where a write falls between the write and a read of
 /// another content. `pairs` are the buffers to look at, each one with itself or
 /// with one that it overlaps.
-static std::optional<std::vector<Requirement>>
-collectRequirements(const Trace &trace, const HappensBefore &closure,
-                    ArrayRef<std::pair<BufferId, BufferId>> pairs,
-                    ScheduleConflict *conflict) {
+std::optional<std::vector<ScheduleAnalysis::Requirement>>
+ScheduleAnalysis::collectRequirements(
+    const Trace &trace, const HappensBefore &closure,
+    ArrayRef<std::pair<BufferId, BufferId>> pairs, ScheduleConflict *conflict) {
   std::vector<Requirement> requirements;
   auto fail = [&](StringRef rule, const Access &a, const Access &b) {
     if (conflict)
@@ -192,7 +187,7 @@ ScheduleAnalysis::findWaits(ScheduleConflict *conflict) {
     return llvm::is_contained(waits, wait);
   };
   std::vector<std::pair<BufferId, BufferId>> pairs = getPairs(traces, overlaps);
-  std::vector<std::vector<Requirement>> requirements;
+  requirements.clear();
   for (const Trace &trace : traces) {
     HappensBefore closure = trace.close(isKept);
     if (closure.isCyclic()) {
@@ -243,6 +238,22 @@ ScheduleAnalysis::findWaits(ScheduleConflict *conflict) {
   for (const Trace &trace : traces)
     foundClosures.push_back(trace.close(isKept));
   return waits;
+}
+
+bool ScheduleAnalysis::comesWith(Operation *channel, Operation *with) const {
+  return llvm::all_of(llvm::zip(traces, requirements), [&](const auto &both) {
+    const auto &[trace, needs] = both;
+    auto copies = trace.getCopiesWith(channel, with);
+    if (!copies)
+      return false;
+    HappensBefore closure = trace.close(
+        [&](const WaitEdge &wait) { return llvm::is_contained(found, wait); },
+        channel, *copies);
+    return !closure.isCyclic() &&
+           llvm::all_of(needs, [&](const Requirement &need) {
+             return closure.isBefore(need.first->node, need.second->node);
+           });
+  });
 }
 
 std::optional<unsigned> ScheduleAnalysis::countWaits(BufferId a,

@@ -310,7 +310,8 @@ LogicalResult ScheduleExecution::visit(Operation *op) {
       })
       .Case([&](ExpectBytesOp op) {
         Use &use = getUse(op.getBarrier(), op.getCursor());
-        use.arrivals.push_back({addEvent(first), firstThread, 1, 0, op});
+        int64_t count = op.getNoArrival() ? 0 : 1;
+        use.arrivals.push_back({addEvent(first), firstThread, count, 0, op});
         use.expectedBytes += op.getBytes();
         return success();
       })

@@ -193,6 +193,22 @@ std::optional<ScheduleFinding> Checker::checkArrivals() {
                                use.arrivals.back().op,
                                concat(name(index), " gets ", count(use)),
                                {{op, "the barrier"}}};
+    for (auto [index, use] : llvm::enumerate(barrier.uses))
+      for (const ScheduleExecution::Arrival &expected : use.arrivals) {
+        auto keepsOpen = [&](const ScheduleExecution::Arrival &arrival) {
+          return arrival.count > 0 && isBefore(expected.event, arrival.event);
+        };
+        if (isa<ExpectBytesOp>(expected.op) && expected.count == 0 &&
+            llvm::none_of(use.arrivals, keepsOpen))
+          return ScheduleFinding{
+              ScheduleFinding::Protocol,
+              "R4",
+              expected.op,
+              concat("expects bytes for ", name(index),
+                     ", but the use may complete before: no arrival at it is "
+                     "sure to follow"),
+              {{op, "the barrier"}}};
+      }
     for (const auto &[index, waits] : barrier.waits) {
       if (index < 0)
         continue;
@@ -286,11 +302,14 @@ std::optional<ScheduleFinding> Checker::checkPhases() {
     for (const auto &[index, waits] : barrier.waits)
       for (const ScheduleExecution::Wait &wait : waits) {
         // A parity says no more than whether the phase is an even one: the
-        // phase before must have completed, and the one after not yet.
+        // phase before must have completed, which its last arrival does, and
+        // the one after not yet.
         int64_t before = index - stages, after = index + stages;
-        if (before >= 0 &&
-            !(isComplete(before) &&
-              isBeforeOrAt(barrier.uses[before].completion, wait.before)))
+        auto hasCome = [&](const ScheduleExecution::Arrival &arrival) {
+          return isBeforeOrAt(arrival.event, wait.before);
+        };
+        if (before >= 0 && !(isComplete(before) &&
+                             llvm::all_of(uses[before].arrivals, hasCome)))
           return ScheduleFinding{
               ScheduleFinding::Protocol,
               "R4",

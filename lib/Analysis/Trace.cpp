@@ -32,7 +32,8 @@ public:
       last = lastTensor = lastCopy = std::nullopt;
       lastProducts.clear();
       ownSyncs.clear();
-      async.clear();
+      stores.clear();
+      slotCopies.clear();
       cursors.clear();
       putCounts.clear();
       if (failed(interpret(op)))
@@ -97,11 +98,21 @@ private:
           return success();
         })
         .Case<LoadAsyncOp>([&](LoadAsyncOp op) {
-          addAccess(op.getBuffer(), true, addAsync(), op);
+          unsigned node = addAsync();
+          addAccess(op.getBuffer(), true, node, op);
+          Operation *channel = getBound(op.getBuffer()).buffer.declaration;
+          slotCopies[channel].push_back(node);
+          Trace::Copy copy{channel, node, {}};
+          for (auto [other, begin] : held)
+            if (isa<AcquireOp>(begin))
+              copy.held.push_back({other, cursors[other]});
+          trace.copies.push_back(std::move(copy));
           return success();
         })
         .Case<StoreAsyncOp>([&](StoreAsyncOp op) {
-          addAccess(op.getBuffer(), false, addAsync(), op);
+          unsigned node = addAsync();
+          addAccess(op.getBuffer(), false, node, op);
+          stores.push_back(node);
           return success();
         })
         .Case<CopyScalesOp>([&](CopyScalesOp op) {
@@ -161,9 +172,12 @@ private:
       return op.emitOpError("ends a slot that its role does not hold");
     int64_t use = cursors[channel]++;
     unsigned node = addSync();
+    for (unsigned copy : slotCopies[channel])
+      trace.graph.addEdge(copy, node);
+    slotCopies[channel].clear();
     ownSyncs[channel] = node;
     if (isa<PutOp>(op)) {
-      puts[channel].push_back(node);
+      trace.puts[channel].push_back(node);
       putCounts[channel] = use + 1;
     } else {
       auto &releases = trace.releases[channel];
@@ -207,7 +221,6 @@ private:
     unsigned issue = addNode();
     unsigned node = trace.graph.addEvent();
     trace.graph.addEdge(issue, node);
-    async.push_back(node);
     return node;
   }
 
@@ -252,28 +265,29 @@ private:
     return join;
   }
 
-  /// An arrival: after all that the role has issued. It is not in the role's
-  /// program order itself, for the role does not wait for it.
+  /// An arrival: after all that the role has issued but copies, whose bytes
+  /// arrive by themselves. It is not in the role's program order itself, for
+  /// the role does not wait for it.
   unsigned addSync() {
     unsigned node = trace.graph.addEvent();
     if (last)
       trace.graph.addEdge(*last, node);
     if (lastTensor)
       trace.graph.addEdge(*lastTensor, node);
-    for (unsigned source : async)
-      trace.graph.addEdge(source, node);
+    for (unsigned store : stores)
+      trace.graph.addEdge(store, node);
     return node;
   }
 
   /// Edges between roles.
   LogicalResult connect() {
     for (auto &[channel, op, use, node] : gets) {
-      auto it = puts.find(channel);
-      if (it == puts.end() || use >= int64_t(it->second.size()))
+      auto it = trace.puts.find(channel);
+      if (it == trace.puts.end() || use >= int64_t(it->second.size()))
         return op->emitOpError("has no lpfa.put of its use ") << use;
-      trace.graph.addEdge(it->second[use], node);
+      trace.contentEdges.push_back({channel, {it->second[use], node}});
     }
-    for (auto &[channel, events] : puts) {
+    for (auto &[channel, events] : trace.puts) {
       auto &releases = trace.releases[channel];
       for (int64_t use = 0; use < int64_t(events.size()); ++use)
         if (use >= int64_t(releases.size()) || releases[use].empty())
@@ -316,7 +330,9 @@ private:
       lastProducts;
   llvm::MapVector<Operation *, unsigned> ownSyncs;
   unsigned issued = 0;
-  std::vector<unsigned> async;
+  std::vector<unsigned> stores;
+  /// The copies into each slot that is held.
+  llvm::MapVector<Operation *, std::vector<unsigned>> slotCopies;
   llvm::MapVector<Operation *, int64_t> cursors;
   llvm::MapVector<Operation *, Operation *> held;
   llvm::MapVector<Operation *, int64_t> putCounts;
@@ -331,7 +347,6 @@ private:
     unsigned node;
   };
   std::vector<Begin> acquires, gets;
-  llvm::MapVector<Operation *, std::vector<unsigned>> puts;
   struct Turns {
     std::vector<unsigned> gives;
     std::vector<std::pair<unsigned, Operation *>> takes;
@@ -377,9 +392,28 @@ void Trace::addOverlap(BufferId host, BufferId guest) {
   }
 }
 
-HappensBefore
-Trace::close(function_ref<bool(const WaitEdge &)> isPresent) const {
-  std::vector<EventGraph::Edge> present;
+std::optional<std::vector<EventGraph::Edge>>
+Trace::getCopiesWith(Operation *channel, Operation *with) const {
+  std::vector<EventGraph::Edge> edges;
+  for (const Copy &copy : copies) {
+    if (copy.channel != channel)
+      continue;
+    auto slot = llvm::find_if(
+        copy.held, [&](const auto &held) { return held.first == with; });
+    if (slot == copy.held.end())
+      return std::nullopt;
+    edges.push_back({copy.node, puts.find(with)->second[slot->second]});
+  }
+  return edges;
+}
+
+HappensBefore Trace::close(function_ref<bool(const WaitEdge &)> isPresent,
+                           Operation *channel,
+                           ArrayRef<EventGraph::Edge> with) const {
+  std::vector<EventGraph::Edge> present(with);
+  for (const auto &[content, edge] : contentEdges)
+    if (content != channel)
+      present.push_back(edge);
   // Edges of one wait stand together: ask once.
   const WaitEdge *last = nullptr;
   bool isLastPresent = false;

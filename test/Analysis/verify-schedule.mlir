@@ -174,6 +174,30 @@ lpfa.kernel @bytes stage(synchronized) threads(128) shared_bytes(512) (%in: !lpf
 
 // -----
 
+// R4: the barrier may see its arrival and these bytes, and be over, before it
+// learns of the others.
+lpfa.kernel @late stage(synchronized) threads(128) shared_bytes(1024) (%in: !lpfa.view<?x32x4x4xf8E8M0FNU>) {
+  %c0 = arith.constant 0 : index
+  %n = lpfa.dim %in, 0 : !lpfa.view<?x32x4x4xf8E8M0FNU>
+  %c = lpfa.channel "C" stages(1) at [#lpfa.place<shared, 0, 512>, #lpfa.place<shared, 512, 512>] : !lpfa.channel<32x4x4xf8E8M0FNU shared, 32x4x4xf8E8M0FNU shared>
+  // expected-note@below {{the barrier}}
+  %full = lpfa.barrier "C.full" stages(1) arrivals(1) : !lpfa.barrier
+  lpfa.role "load" warps(1 from 0) registers(128) elected {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    lpfa.for_work (%w) in (%n) {
+      %s, %t = lpfa.slot %c use %u : !lpfa.channel<32x4x4xf8E8M0FNU shared, 32x4x4xf8E8M0FNU shared>
+      lpfa.expect_bytes %full use %u bytes(512) : !lpfa.barrier
+      lpfa.load_async %in[%w, %c0, %c0, %c0] -> %s signals(%full use %u) : !lpfa.view<?x32x4x4xf8E8M0FNU>, !lpfa.buffer<32x4x4xf8E8M0FNU, shared>
+      // expected-error@below {{protocol error (R4): expects bytes for use 0 of barrier 'C.full', but the use may complete before: no arrival at it is sure to follow}}
+      lpfa.expect_bytes %full use %u bytes(512) no_arrival : !lpfa.barrier
+      lpfa.load_async %in[%w, %c0, %c0, %c0] -> %t signals(%full use %u) : !lpfa.view<?x32x4x4xf8E8M0FNU>, !lpfa.buffer<32x4x4xf8E8M0FNU, shared>
+      lpfa.advance %u : !lpfa.cursor
+    }
+  }
+}
+
+// -----
+
 // R4: nothing keeps the team from arriving twice before the other looks.
 lpfa.kernel @runs_ahead stage(synchronized) threads(256) (%n: index) {
   // expected-note@below {{the barrier}}

@@ -57,13 +57,29 @@ public:
   /// For each wait that `findWaits` found, what it alone keeps apart.
   llvm::ArrayRef<ScheduleConflict> getReasons() const { return reasons; }
 
+  /// Whether the waits that `findWaits` found, with those for content of
+  /// `with`, spare those for content of `channel`: its copies are issued while
+  /// a slot of `with` is filled, and whoever reads it has waited for that slot.
+  bool comesWith(mlir::Operation *channel, mlir::Operation *with) const;
+
   /// How many waits beyond those that `findWaits` found let the two buffers
   /// share memory: none where these suffice, nothing where no wait can do it.
   std::optional<unsigned> countWaits(BufferId a, BufferId b) const;
 
 private:
+  /// What must hold of one execution: `first` before `second`.
+  struct Requirement {
+    const Trace::Access *first, *second;
+  };
+  static std::optional<std::vector<Requirement>>
+  collectRequirements(const Trace &trace, const HappensBefore &closure,
+                      llvm::ArrayRef<std::pair<BufferId, BufferId>> pairs,
+                      ScheduleConflict *conflict);
+
   std::vector<Trace> traces;
   std::vector<std::pair<BufferId, BufferId>> overlaps;
+  /// Of each trace, what every choice of waits must keep.
+  std::vector<std::vector<Requirement>> requirements;
   std::vector<WaitEdge> found;
   std::vector<ScheduleConflict> reasons;
   std::vector<HappensBefore> foundClosures;

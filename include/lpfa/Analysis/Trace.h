@@ -16,8 +16,9 @@
 //  - an asynchronous op starts after its issue. Ops of the tensor core (mma and
 //    scale copies) of a role execute in the order of their issue under the
 //    `practice` ordering, else as `TargetModel::getPipeOrder` says;
-//  - what a role issued before it puts, releases or gives happens before that
-//    (tcgen05.commit, transaction bytes, bulk-group waits);
+//  - the copies into a slot happen before its put (transaction bytes), and what
+//    else a role issued before it puts, releases or gives before that
+//    (tcgen05.commit, bulk-group waits);
 //  - put before the get of the same use;
 //  - the optional edges, each of which costs a wait: release before acquire,
 //    give before take, release before a write to memory that overlaps, and
@@ -93,15 +94,24 @@ public:
     return waitEdges;
   }
 
+  /// For each copy into a slot of `channel`, the edge from it to the put of
+  /// the slot of `with` that its role has acquired. Nothing where a copy is
+  /// issued without one.
+  std::optional<std::vector<EventGraph::Edge>>
+  getCopiesWith(mlir::Operation *channel, mlir::Operation *with) const;
+
   /// Whether the get opens a slot, rather than return one that its role holds.
   bool isOpening(mlir::Operation *get) const { return openings.contains(get); }
 
   /// Adds the edges that a write by `guest` to memory of `host` may wait for.
   void addOverlap(BufferId host, BufferId guest);
 
-  /// What happens before what, given which optional edges are there.
-  HappensBefore
-  close(llvm::function_ref<bool(const WaitEdge &)> isPresent) const;
+  /// What happens before what, given which optional edges are there. Where
+  /// content of a channel comes `with` that of another, `with` replaces its
+  /// waits for content.
+  HappensBefore close(llvm::function_ref<bool(const WaitEdge &)> isPresent,
+                      mlir::Operation *channel = nullptr,
+                      llvm::ArrayRef<EventGraph::Edge> with = {}) const;
 
 private:
   friend class Tracer;
@@ -110,6 +120,18 @@ private:
   llvm::DenseSet<mlir::Operation *> openings;
   EventGraph graph;
   std::vector<std::pair<WaitEdge, EventGraph::Edge>> waitEdges;
+  /// From the put of each use of a channel to its gets.
+  std::vector<std::pair<mlir::Operation *, EventGraph::Edge>> contentEdges;
+
+  /// A copy into a slot of a channel, and the slots that its role has acquired:
+  /// each a channel and its use.
+  struct Copy {
+    mlir::Operation *channel;
+    unsigned node;
+    std::vector<std::pair<mlir::Operation *, int64_t>> held;
+  };
+  std::vector<Copy> copies;
+  llvm::MapVector<mlir::Operation *, std::vector<unsigned>> puts;
 
   /// For overlaps: where in program order a role's op wrote, the uses it had
   /// put of each channel so far, and the release events of each use.

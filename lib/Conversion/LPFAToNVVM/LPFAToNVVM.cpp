@@ -161,6 +161,12 @@ LogicalResult lower(MBarrierArriveExpectTxOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+LogicalResult lower(MBarrierExpectTxOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::MBarrierExpectTxOp>(op, op.getBarrier(),
+                                                        op.getBytes());
+  return success();
+}
+
 LogicalResult lower(MBarrierWaitOp op, PatternRewriter &rewriter) {
   buildMBarrierWait(rewriter, op.getLoc(), op.getBarrier(), op.getParity());
   rewriter.eraseOp(op);
@@ -572,8 +578,8 @@ struct ConvertLPFAToNVVM : impl::ConvertLPFAToNVVMBase<ConvertLPFAToNVVM> {
     addPatterns<SharedMemoryOp, ElectSyncOp, AnySyncOp, SetMaxRegistersOp,
                 BarrierSyncOp, BarrierArriveOp, MBarrierInitOp,
                 MBarrierInvalidateOp, MBarrierArriveOp,
-                MBarrierArriveExpectTxOp, MBarrierWaitOp, FenceMBarrierInitOp,
-                FenceProxyAsyncOp>(patterns);
+                MBarrierArriveExpectTxOp, MBarrierExpectTxOp, MBarrierWaitOp,
+                FenceMBarrierInitOp, FenceProxyAsyncOp>(patterns);
     addPatterns<BulkTensorLoadOp, BulkTensorStoreOp, BulkLoadOp,
                 BulkCommitGroupOp, BulkWaitGroupOp, PrefetchTensorMapOp>(
         patterns);

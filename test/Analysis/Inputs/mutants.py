@@ -179,6 +179,8 @@ EQUIVALENT_SWAPS = [
     (r"fence (?:proxy_async|tensor_stores), fence .*",
      "fences of different kinds order different accesses"),
     (r"write, fence tensor_stores", "the write is to shared memory"),
+    (r"expect_bytes, load_async",
+     "the phase lasts until its arrival, which stands here or further down"),
 ]
 EQUIVALENT_FENCES = {
     "fence before_thread_sync":

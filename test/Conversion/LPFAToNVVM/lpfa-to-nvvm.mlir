@@ -38,6 +38,8 @@ gpu.func @barriers(%parity: i32, %bytes: i32) kernel {
   lpfa.mbarrier.arrive %base
   // CHECK: llvm.call_intrinsic "llvm.nvvm.mbarrier.arrive.expect.tx.scope.cta.space.cta"(%[[BASE]], %{{.*}})
   lpfa.mbarrier.arrive_expect_tx %base, %bytes
+  // CHECK: nvvm.mbarrier.expect_tx %[[BASE]], %{{.*}} : !llvm.ptr<3>, i32
+  lpfa.mbarrier.expect_tx %base, %bytes
   // CHECK: llvm.inline_asm has_side_effects "{{.*}}mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 complete, [$0], $1;{{.*}}@complete bra done;
   lpfa.mbarrier.wait %base, %parity
   // CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}

@@ -24,6 +24,8 @@ gpu.func @barriers(%parity: i32, %bytes: i32) kernel {
   lpfa.mbarrier.arrive %base
   // CHECK: lpfa.mbarrier.arrive_expect_tx %[[BASE]], %{{.*}}
   lpfa.mbarrier.arrive_expect_tx %base, %bytes
+  // CHECK: lpfa.mbarrier.expect_tx %[[BASE]], %{{.*}}
+  lpfa.mbarrier.expect_tx %base, %bytes
   // CHECK: lpfa.mbarrier.wait %[[BASE]], %{{.*}}
   lpfa.mbarrier.wait %base, %parity
   // CHECK: lpfa.fence.proxy_async

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace lpfa {
 #define GEN_PASS_DEF_INSERTBARRIERS
@@ -78,6 +79,7 @@ struct InsertBarriers : public lpfa::impl::InsertBarriersBase<InsertBarriers> {
 
 private:
   LogicalResult findWaits(KernelOp kernel);
+  void mergeArrivals(KernelOp kernel, const ScheduleAnalysis &analysis);
   void declareBarriers(KernelOp kernel);
   void rewriteRole(RoleOp role);
   void rewriteBegin(RoleOp role, Operation *op, ChannelOp channel);
@@ -95,8 +97,8 @@ private:
       return wait.declaration == channel;
     });
   }
-  /// Whether the role waits when it takes an accumulator: if once, then always.
-  bool needsTake(Operation *accumulator, RoleOp taker) {
+  /// Whether the role ever waits when it takes an accumulator.
+  bool needsTakes(Operation *accumulator, RoleOp taker) {
     return waitingTakers.contains({accumulator, taker});
   }
   /// Whether anyone waits for what `giver` gives.
@@ -123,6 +125,8 @@ private:
   std::vector<WaitEdge> waits;
   /// Gets that return more than what their role holds already.
   DenseSet<Operation *> openings;
+  /// Channels whose content comes with that of another.
+  DenseMap<Operation *, ChannelOp> mergedChannels;
   /// Accumulators and the roles that wait for them. The takes in `waits` are
   /// erased as roles are rewritten.
   DenseSet<std::pair<Operation *, Operation *>> waitingTakers;
@@ -186,7 +190,71 @@ LogicalResult InsertBarriers::findWaits(KernelOp kernel) {
       if (trace.isOpening(get))
         openings.insert(get);
     });
+  mergeArrivals(kernel, analysis);
   return success();
+}
+
+/// The op that acquires the channel's slots for copies to fill, where it is the
+/// only one.
+static AcquireOp getFilledByCopies(ChannelOp channel) {
+  AcquireOp found;
+  for (Operation *user : channel.getChannel().getUsers()) {
+    auto acquire = dyn_cast<AcquireOp>(user);
+    if (!acquire)
+      continue;
+    if (found || !llvm::all_of(acquire->getUsers(), llvm::IsaPred<LoadAsyncOp>))
+      return nullptr;
+    found = acquire;
+  }
+  return found;
+}
+
+/// The first op that fills what is acquired, in the block of the acquire.
+static Operation *getFirstCopy(AcquireOp acquire) {
+  for (Operation &op : llvm::make_range(std::next(acquire->getIterator()),
+                                        acquire->getBlock()->end()))
+    if (llvm::is_contained(acquire->getUsers(), &op))
+      return &op;
+  return nullptr;
+}
+
+/// Where copies into one channel stand among those into another, who waits for
+/// the other's content need not wait for the one's: one barrier counts the
+/// bytes of both.
+void InsertBarriers::mergeArrivals(KernelOp kernel,
+                                   const ScheduleAnalysis &analysis) {
+  auto channels = llvm::to_vector(kernel.getBody().getOps<ChannelOp>());
+  DenseSet<Operation *> hosts;
+  for (ChannelOp channel : channels) {
+    AcquireOp inner = getFilledByCopies(channel);
+    if (!inner || hosts.contains(channel) || multiplies(getRole(inner)))
+      continue;
+    for (ChannelOp with : channels) {
+      AcquireOp outer = getFilledByCopies(with);
+      if (!outer || with == channel || mergedChannels.contains(with) ||
+          getRole(inner) != getRole(outer))
+        continue;
+      // The slot is the other's next when its latest use has been read, and the
+      // bytes of both are expected before the barrier's arrival.
+      Operation *begin = outer->getBlock()->findAncestorOpInBlock(*inner);
+      Operation *copy = getFirstCopy(outer);
+      if (!isNeeded(WaitEdge::Free, with, outer) || !begin || !copy ||
+          !outer->isBeforeInBlock(begin) || !begin->isBeforeInBlock(copy) ||
+          !analysis.comesWith(channel, with))
+        continue;
+      mergedChannels[channel] = with;
+      hosts.insert(with);
+      ++mergedBarriers;
+      remark::passed(inner->getLoc(), remark::RemarkOpts::name("merged")
+                                          .category("lpfa-barriers")
+                                          .function(kernel.getSymName()))
+          << llvm::formatv("content of '{0}' comes with that of '{1}': who "
+                           "reads it has waited for that",
+                           channel.getName(), with.getName())
+                 .str();
+      break;
+    }
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -223,8 +291,14 @@ void InsertBarriers::declareBarriers(KernelOp kernel) {
         freeCount += getCount(role, arrival);
       }
     }
-    made.full = declare(channel, "full", channel.getStages(), putCount,
-                        "content of " + channel.getName() + " is there");
+    if (!mergedChannels.contains(channel)) {
+      std::string names = channel.getName().str();
+      for (ChannelOp other : kernel.getBody().getOps<ChannelOp>())
+        if (mergedChannels.lookup(other) == channel)
+          names += " and " + other.getName().str();
+      made.full = declare(channel, "full", channel.getStages(), putCount,
+                          "content of " + names + " is there");
+    }
     if (needsFree(channel))
       made.free = declare(channel, "free", channel.getStages(), freeCount,
                           "content of " + channel.getName() + " has been read");
@@ -288,25 +362,32 @@ void InsertBarriers::rewriteBegin(RoleOp role, Operation *op,
   OpBuilder builder(op);
   Value cursor = getCursor(role, channel);
   const Barriers &made = channelBarriers[channel];
-  if (isa<GetOp>(op)) {
-    if (openings.contains(op))
-      emitWait(builder, made.full, cursor, 0);
-  } else {
+  ChannelOp with = mergedChannels.lookup(channel);
+  Value full = with ? channelBarriers[with].full : made.full;
+  Value fullCursor = with ? getCursor(role, with) : cursor;
+  if (auto acquire = dyn_cast<AcquireOp>(op)) {
     if (isNeeded(WaitEdge::Free, channel, op))
       emitWait(builder, made.free, cursor, channel.getStages());
     if (made.put == Arrival::Bytes) {
       int64_t bytes = 0;
       for (BufferType buffer : channel.getChannel().getType().getBuffers())
         bytes += buffer.getSize();
-      ExpectBytesOp::create(builder, op->getLoc(), made.full, cursor, bytes);
+      // After what comes with it, which is expected first.
+      OpBuilder::InsertionGuard guard(builder);
+      if (Operation *copy = getFirstCopy(acquire))
+        builder.setInsertionPoint(copy);
+      ExpectBytesOp::create(builder, op->getLoc(), full, fullCursor, bytes,
+                            /*no_arrival=*/bool(with));
     }
+  } else if (openings.contains(op) && !with) {
+    emitWait(builder, made.full, cursor, 0);
   }
   auto slot = SlotAtOp::create(builder, op->getLoc(), op->getResultTypes(),
                                channel.getChannel(), cursor);
   for (Operation *user : llvm::to_vector(op->getUsers()))
     if (auto load = dyn_cast<LoadAsyncOp>(user)) {
-      load.getBarrierMutable().assign(made.full);
-      load.getCursorMutable().assign(cursor);
+      load.getBarrierMutable().assign(full);
+      load.getCursorMutable().assign(fullCursor);
     }
   op->replaceAllUsesWith(slot);
   op->erase();
@@ -359,10 +440,11 @@ void InsertBarriers::rewriteTurn(RoleOp role, Operation *op) {
   OpBuilder builder(op);
   Operation *accumulator = op->getOperand(0).getDefiningOp();
   if (isa<TakeOp>(op)) {
-    if (needsTake(accumulator, role)) {
+    if (needsTakes(accumulator, role)) {
       Value barrier = turnBarriers.lookup({accumulator, role});
       Value cursor = getCursor(role, accumulator, Counts::Takes);
-      emitWait(builder, barrier, cursor, 0);
+      if (isNeeded(WaitEdge::Turn, accumulator, op))
+        emitWait(builder, barrier, cursor, 0);
       AdvanceOp::create(builder, op->getLoc(), cursor);
     }
   } else {
@@ -504,6 +586,7 @@ void InsertBarriers::runOnOperation() {
     return;
   waits.clear();
   openings.clear();
+  mergedChannels.clear();
   waitingTakers.clear();
   channelBarriers.clear();
   turnBarriers.clear();

@@ -19,6 +19,9 @@ lpfa.kernel @load stage(synchronized) threads(128) shared_bytes(50688) (%K: !ope
     %u = lpfa.cursor stages(3) : !lpfa.cursor
     %c0 = arith.constant 0 : index
     %k, %sk = lpfa.slot %cK use %u : !k_channel
+    // CHECK: %[[MORE:.*]] = arith.constant 512 : i32
+    // CHECK: lpfa.mbarrier.expect_tx %{{.*}}, %[[MORE]]
+    lpfa.expect_bytes %full use %u bytes(512) no_arrival : !lpfa.barrier
     // CHECK: %[[BYTES:.*]] = arith.constant 16896 : i32
     // CHECK: lpfa.mbarrier.arrive_expect_tx %{{.*}}, %[[BYTES]]
     lpfa.expect_bytes %full use %u bytes(16896) : !lpfa.barrier

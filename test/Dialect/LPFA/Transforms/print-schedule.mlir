@@ -44,7 +44,7 @@
 // SCHEDULE-NEXT:       copy_scales V, scales.V0
 // SCHEDULE-NEXT:       mma P0, V, scales.P0, scales.V0, O0
 // SCHEDULE:      barrier S0.free, 128 arrivals: content of S0 has been read; softmax0 -> mma
-// SCHEDULE:      barrier K.full of 3, 1 arrival: content of K is there; load -> mma
+// SCHEDULE:      barrier K.full of 3, 1 arrival: content of K and Q0 and Q1 is there; load -> mma
 
 // JSON: 512 14 ['softmax0: read S0', 'softmax0: write P0'] ['softmax0', 'softmax1', 'correction', 'mma', 'load', 'epilogue'] {{[0-9]+}}
 

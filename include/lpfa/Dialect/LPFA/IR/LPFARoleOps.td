@@ -88,6 +88,10 @@ def LPFA_ChannelOp : LPFA_Op<"channel", [HasParent<"KernelOp">]> {
     `lpfa.get`, reads, `lpfa.release`. A slot is free when all readers have
     released it. A role holds at most one slot of a channel at a time.
 
+    Where copies fill a slot while their role has also acquired one of another
+    channel, and whoever reads the first has waited for the second, one barrier
+    tells of both.
+
     Constraints:
 
     - (C1) `stages` is positive.
@@ -554,15 +558,21 @@ def LPFA_TeamBarrierOp : LPFA_Op<"team_barrier"> {
 def LPFA_ExpectBytesOp : LPFA_Op<"expect_bytes"> {
   let summary = "arrive, and expect bytes of asynchronous copies";
   let description = [{
+    With `no_arrival` the use expects bytes only: an arrival at it must follow.
+
     - (C1) `bytes` is positive.
 
     ```mlir
+    lpfa.expect_bytes %fullK use %uK bytes(16896) no_arrival : !lpfa.barrier
     lpfa.expect_bytes %fullK use %uK bytes(16896) : !lpfa.barrier
     ```
   }];
   let arguments = (ins LPFA_BarrierType:$barrier, LPFA_CursorType:$cursor,
-                       I64Attr:$bytes);
-  let assemblyFormat = "$barrier `use` $cursor `bytes` `(` $bytes `)` attr-dict `:` type($barrier)";
+                       I64Attr:$bytes, UnitAttr:$no_arrival);
+  let assemblyFormat = [{
+    $barrier `use` $cursor `bytes` `(` $bytes `)` (`no_arrival` $no_arrival^)?
+    attr-dict `:` type($barrier)
+  }];
   let hasVerifier = 1;
 }
 

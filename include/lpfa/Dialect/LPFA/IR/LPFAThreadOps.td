@@ -267,6 +267,22 @@ def LPFA_MBarrierArriveExpectTxOp
   let assemblyFormat = "$barrier `,` $bytes attr-dict";
 }
 
+def LPFA_MBarrierExpectTxOp : LPFA_ThreadOp<"mbarrier.expect_tx"> {
+  let summary = "Lets the phase wait for bytes";
+  let description = [{
+    `mbarrier.expect_tx.relaxed.cta` (PTX 9.7.13.15.11): the phase completes
+    only when also `bytes` bytes of bulk copies have come in. An arrival that
+    the phase needs must follow.
+
+    Example:
+    ```mlir
+    lpfa.mbarrier.expect_tx %full, %bytes
+    ```
+  }];
+  let arguments = (ins LPFA_SharedPointer:$barrier, I32:$bytes);
+  let assemblyFormat = "$barrier `,` $bytes attr-dict";
+}
+
 def LPFA_MBarrierWaitOp : LPFA_ThreadOp<"mbarrier.wait"> {
   let summary = "Blocks until the phase of the given parity has completed";
   let description = [{

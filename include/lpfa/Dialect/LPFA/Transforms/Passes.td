@@ -310,8 +310,11 @@ def PlaceTiles : Pass<"lpfa-place-tiles", "::lpfa::KernelOp"> {
 def InsertBarriers : Pass<"lpfa-insert-barriers", "::lpfa::KernelOp"> {
   let summary = "turns channels and turns into barriers: placed to synchronized";
   let description = [{
-    Every channel gets a `full` barrier. The other waits that a kernel could
-    need (a slot is free, an accumulator is this role's, dead content has been
+    Every channel gets a `full` barrier, but for those whose content comes with
+    that of another: copies that are issued while their role fills a slot of the
+    other, for readers that have waited for that slot anyway. The other's barrier
+    then expects the bytes of both (remark `merged`). The other waits that a
+    kernel could need (a slot is free, an accumulator is this role's, dead content has been
     read before a tile that overlaps it is written) are added only where no
     chain of the others implies them: the pass starts with all and drops one
     after the other while every pair of conflicting accesses stays ordered.
@@ -349,6 +352,8 @@ def InsertBarriers : Pass<"lpfa-insert-barriers", "::lpfa::KernelOp"> {
   }];
   let statistics = [
     Statistic<"barriers", "barriers", "barrier rings">,
+    Statistic<"mergedBarriers", "merged-barriers",
+              "barrier rings saved, as content comes with another's">,
     Statistic<"insertedWaits", "waits", "waits in all roles">,
     Statistic<"overlapWaits", "overlap-waits",
               "waits for content that an overlapping tile replaces">,

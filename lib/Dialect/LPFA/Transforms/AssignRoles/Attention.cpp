@@ -310,17 +310,20 @@ void AttentionRoles::buildCorrection() {
       {
         OpBuilder::InsertionGuard guard(builder);
         builder.setInsertionPointToStart(branch.thenBlock());
+        TakeOp::create(builder, loc, between.output.getBuffer());
         RescaleBufferOp::create(builder, loc, between.output.getBuffer(),
                                 factor);
       }
       GiveOp::create(builder, loc, between.output.getBuffer());
     }
-    for (ChainBuffers &between : buffers)
-      TakeOp::create(builder, loc, between.output.getBuffer());
   }
   // Without steps nothing was accumulated and every row gives 0.
   Value some = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
                                      first, last);
+  when(some, [&] {
+    for (ChainBuffers &between : buffers)
+      TakeOp::create(builder, loc, between.output.getBuffer());
+  });
   for (auto [i, between] : llvm::enumerate(buffers)) {
     auto slot = open<GetOp>(between.denominator);
     auto rowType = cast<BufferType>(slot.getBuffers()[0].getType());
@@ -425,14 +428,16 @@ void AttentionRoles::buildLoad() {
   mapping.map(loop.getInductionVar(), copy.getInductionVar());
   builder.setInsertionPointToStart(copy.getBody());
   cloneScalars(*loop.getBody(), mapping);
-  // Queries with the first keys: a work tile without keys loads nothing.
+  // Queries with the first keys: a work tile without keys loads nothing, and
+  // who has waited for the keys need not wait for queries at every step.
   Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
                                         copy.getInductionVar(), first);
-  when(isFirst, [&] {
+  auto loadQueries = [&] {
     for (auto [i, chain] : llvm::enumerate(program.chains))
       loadSlot(buffers[i].q, {chain.q, chain.qScales}, mapping);
-  });
-  loadSlot(k, {program.k, program.kScales}, mapping);
+  };
+  loadSlot(k, {program.k, program.kScales}, mapping,
+           [&] { when(isFirst, loadQueries); });
   loadSlot(v, {program.v, program.vScales}, mapping);
 }
 

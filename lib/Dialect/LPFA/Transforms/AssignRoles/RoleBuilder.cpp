@@ -100,8 +100,11 @@ void RoleBuilder::when(Value condition, function_ref<void()> body) {
 }
 
 void RoleBuilder::loadSlot(ChannelOp channel, ArrayRef<LoadOp> tiles,
-                           IRMapping &mapping) {
+                           IRMapping &mapping,
+                           function_ref<void()> loadBefore) {
   auto slot = open<AcquireOp>(channel);
+  if (loadBefore)
+    loadBefore();
   for (auto [tile, buffer] : llvm::zip_equal(tiles, slot.getBuffers())) {
     LoadOp load = tile;
     SmallVector<Value> indices;

@@ -66,9 +66,11 @@ protected:
         channel.getChannel().getType().getBuffers()));
     return OpTy::create(builder, loc, types, value);
   }
-  /// Loads tiles into the next slot of a channel, one a buffer.
+  /// Loads tiles into the next slot of a channel, one a buffer, after what
+  /// `loadBefore` loads into others: content that comes with this one's.
   void loadSlot(ChannelOp channel, llvm::ArrayRef<LoadOp> tiles,
-                mlir::IRMapping &mapping);
+                mlir::IRMapping &mapping,
+                llvm::function_ref<void()> loadBefore = nullptr);
   /// Stores the tile of `store`, `columns` columns a slot of `output`.
   void storeSlots(ChannelOp output, StoreOp store, int64_t columns,
                   mlir::IRMapping &mapping);

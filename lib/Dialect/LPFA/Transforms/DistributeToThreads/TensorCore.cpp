@@ -159,8 +159,11 @@ LogicalResult KernelDistribution::lower(ExpectBytesOp op) {
   if (int64_t(op.getBytes()) > TargetModel::maxTransactionCount)
     return op.emitOpError("expects more than ")
            << TargetModel::maxTransactionCount << " bytes";
-  MBarrierArriveExpectTxOp::create(
-      b, getBarrier(op.getBarrier(), op.getCursor()), b.i32(op.getBytes()));
+  Value barrier = getBarrier(op.getBarrier(), op.getCursor());
+  if (op.getNoArrival())
+    MBarrierExpectTxOp::create(b, barrier, b.i32(op.getBytes()));
+  else
+    MBarrierArriveExpectTxOp::create(b, barrier, b.i32(op.getBytes()));
   return success();
 }
 
