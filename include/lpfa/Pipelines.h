@@ -58,7 +58,9 @@ struct ToThreadsOptions : mlir::PassPipelineOptions<ToThreadsOptions> {
       llvm::cl::desc("slots in the ring of output pieces")};
   Option<int64_t> matmulStages{
       *this, "matmul-stages", llvm::cl::init(5),
-      llvm::cl::desc("slots in the ring of a matrix product's operands")};
+      llvm::cl::desc("slots in the ring of a matrix product's operands; fewer "
+                     "where shared memory has no room for them beside the "
+                     "results")};
   Option<bool> verifySchedule{
       *this, "verify-schedule", llvm::cl::init(true),
       llvm::cl::desc("refuse a schedule that is not proved to be right")};

@@ -97,6 +97,13 @@ LogicalResult lower(ElectSyncOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+LogicalResult lower(LargestMagnitudeOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::ReduxOp>(
+      op, rewriter.getF32Type(), op.getValue(), NVVM::ReduxKind::FMAX,
+      buildI32(rewriter, op.getLoc(), -1), /*abs=*/true, /*nan=*/true);
+  return success();
+}
+
 LogicalResult lower(AnySyncOp op, PatternRewriter &rewriter) {
   rewriter.replaceOpWithNewOp<NVVM::VoteSyncOp>(
       op, rewriter.getI1Type(), buildI32(rewriter, op.getLoc(), -1),
@@ -575,9 +582,9 @@ struct ConvertLPFAToNVVM : impl::ConvertLPFAToNVVMBase<ConvertLPFAToNVVM> {
     gpu::GPUModuleOp gpuModule = getOperation();
     declareSharedMemory(gpuModule);
     RewritePatternSet patterns(&getContext());
-    addPatterns<SharedMemoryOp, ElectSyncOp, AnySyncOp, SetMaxRegistersOp,
-                BarrierSyncOp, BarrierArriveOp, MBarrierInitOp,
-                MBarrierInvalidateOp, MBarrierArriveOp,
+    addPatterns<SharedMemoryOp, ElectSyncOp, LargestMagnitudeOp, AnySyncOp,
+                SetMaxRegistersOp, BarrierSyncOp, BarrierArriveOp,
+                MBarrierInitOp, MBarrierInvalidateOp, MBarrierArriveOp,
                 MBarrierArriveExpectTxOp, MBarrierExpectTxOp, MBarrierWaitOp,
                 FenceMBarrierInitOp, FenceProxyAsyncOp>(patterns);
     addPatterns<BulkTensorLoadOp, BulkTensorStoreOp, BulkLoadOp,

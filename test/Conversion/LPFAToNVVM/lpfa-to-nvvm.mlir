@@ -22,6 +22,9 @@ gpu.func @barriers(%parity: i32, %bytes: i32) kernel {
   %base = lpfa.shared_memory
   // CHECK: nvvm.elect.sync -> i1
   %leader = lpfa.elect_sync
+  // CHECK: nvvm.redux.sync fmax %{{.*}}, %{{.*}} {abs = true, nan = true} : f32 -> f32
+  %one = llvm.mlir.constant(1.0 : f32) : f32
+  %largest = lpfa.largest_magnitude %one
   // CHECK: nvvm.setmaxregister increase 192
   lpfa.set_max_registers increase 192
   // CHECK: nvvm.setmaxregister decrease 24

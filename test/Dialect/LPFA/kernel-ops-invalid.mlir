@@ -218,6 +218,14 @@ lpfa.kernel @sequence_tile_c2 stage(tile) (%o: !lpfa.view<?xi32>, %i: index) {
 
 // -----
 
+lpfa.kernel @crop_c1 stage(tile) (%x: !lpfa.view<?x?xbf16>, %i: index) {
+  %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xbf16> -> !lpfa.tile<8x8xbf16>
+  // expected-error @below {{must crop an f32 matrix, not '!lpfa.tile<8x8xbf16>' (C1)}}
+  %y = lpfa.crop %t to(%i, %i) : !lpfa.tile<8x8xbf16>
+}
+
+// -----
+
 lpfa.kernel @pack_atom_c1 stage(tile) (%x: !lpfa.view<?x?xf8E8M0FNU>, %i: index) {
   %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf8E8M0FNU> -> !lpfa.tile<64x4xf8E8M0FNU>
   // expected-error @below {{must have 128x4 scales, or 4x128 transposed, and an atom of them (C1)}}

@@ -8,6 +8,9 @@ gpu.func @barriers(%parity: i32, %bytes: i32) kernel {
   %base = lpfa.shared_memory
   // CHECK: %[[LEADER:.*]] = lpfa.elect_sync
   %leader = lpfa.elect_sync
+  // CHECK: lpfa.largest_magnitude %{{.*}}
+  %one = arith.constant 1.0 : f32
+  %largest = lpfa.largest_magnitude %one
   // CHECK: lpfa.set_max_registers increase 192
   lpfa.set_max_registers increase 192
   // CHECK: lpfa.set_max_registers decrease 24

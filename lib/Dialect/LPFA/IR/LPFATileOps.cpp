@@ -236,6 +236,13 @@ LogicalResult NormalizeOp::verify() {
   return success();
 }
 
+LogicalResult CropOp::verify() {
+  TileType tile = getTile().getType();
+  if (tile.getRank() != 2 || !tile.getElementType().isF32())
+    return emitOpError("must crop an f32 matrix, not ") << tile << " (C1)";
+  return success();
+}
+
 LogicalResult RoundOp::verify() {
   TileType tile = getTile().getType(), result = getResult().getType();
   if (!tile.getElementType().isF32() || tile.getShape() != result.getShape() ||

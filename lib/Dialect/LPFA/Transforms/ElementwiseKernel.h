@@ -111,6 +111,42 @@ llvm::SmallVector<mlir::Value>
 getBlockedSizes(IndexBuilder &index, llvm::ArrayRef<mlir::Value> scales,
                 bool transposed);
 
+/// An `lpfa.quantize` and what its kernel writes of it.
+struct QuantizedResults {
+  explicit QuantizedResults(QuantizeOp op);
+  bool isColumn() const {
+    return getRank() > 1 && QuantizeOp(op).getAxis() == uint64_t(getRank() - 2);
+  }
+  int64_t getRank() const {
+    return QuantizeOp(op).getInput().getType().getRank();
+  }
+
+  /// Adds what the kernel writes; `sizes` are those of the quantized tensor.
+  void addOutputs(IndexBuilder &index, llvm::SmallVector<mlir::Value> sizes,
+                  llvm::function_ref<unsigned(mlir::Value result,
+                                              llvm::ArrayRef<mlir::Value>)>
+                      addOutput);
+  /// Erases the op and the packings, whose results have other users no more.
+  void erase();
+
+  QuantizeOp op;
+  /// Of its scales; all give the same.
+  llvm::SmallVector<PackScalesOp> packs;
+  bool writesScales = false;
+  /// The kernel's arguments.
+  std::optional<unsigned> globalScale, elements, scales, blocked;
+  /// Sizes of the quantized tensor in the kernel; by default those of its first
+  /// argument.
+  std::function<mlir::Value(IndexBuilder &, mlir::ValueRange views, int64_t)>
+      getSize;
+};
+
+/// Quantizes the tile `x`, the one with these coordinates, and stores what is
+/// wanted of it.
+void buildQuantized(mlir::OpBuilder &b, mlir::ValueRange views,
+                    mlir::ValueRange coordinates, mlir::Value x,
+                    const QuantizedResults &results);
+
 /// Forms the kernels of the layouts of scales.
 mlir::LogicalResult formScaleLayouts(mlir::ModuleOp module);
 

@@ -58,26 +58,6 @@ static SmallVector<int64_t> chooseTile(RankedTensorType type, bool isAlongRows,
 // Quantization
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// An `lpfa.quantize` and what its kernel writes of it.
-struct QuantizedResults {
-  explicit QuantizedResults(QuantizeOp op);
-  bool isColumn() const {
-    return getRank() > 1 && QuantizeOp(op).getAxis() == uint64_t(getRank() - 2);
-  }
-  int64_t getRank() const {
-    return QuantizeOp(op).getInput().getType().getRank();
-  }
-
-  QuantizeOp op;
-  /// Of its scales; all give the same.
-  SmallVector<PackScalesOp> packs;
-  bool writesScales = false;
-  /// The kernel's arguments.
-  std::optional<unsigned> globalScale, elements, scales, blocked;
-};
-} // namespace
-
 QuantizedResults::QuantizedResults(QuantizeOp op) : op(op) {
   for (Operation *user : op.getScales().getUsers()) {
     auto pack = dyn_cast<PackScalesOp>(user);
@@ -88,6 +68,29 @@ QuantizedResults::QuantizedResults(QuantizeOp op) : op(op) {
   }
 }
 
+void QuantizedResults::addOutputs(
+    IndexBuilder &index, SmallVector<Value> sizes,
+    function_ref<unsigned(Value, ArrayRef<Value>)> addOutput) {
+  if (!op.getElements().use_empty())
+    elements = addOutput(op.getElements(), sizes);
+  Value &size = sizes[op.getAxis()];
+  size = index.ceildiv(size, op.getBlockSize());
+  if (writesScales)
+    scales = addOutput(op.getScales(), sizes);
+  if (packs.empty())
+    return;
+  Value first = packs.front().getBlocked();
+  blocked = addOutput(first, getBlockedSizes(index, sizes, isColumn()));
+  for (PackScalesOp pack : ArrayRef(packs).drop_front())
+    pack.replaceAllUsesWith(first);
+}
+
+void QuantizedResults::erase() {
+  for (PackScalesOp pack : packs)
+    pack.erase();
+  op.erase();
+}
+
 /// Adds what a kernel writes of a quantization.
 static LogicalResult addQuantized(ElementwiseKernel &kernel,
                                   IndexBuilder &index,
@@ -95,27 +98,16 @@ static LogicalResult addQuantized(ElementwiseKernel &kernel,
   QuantizeOp op = results.op;
   if (failed(kernel.checkRows(op.getElements().getType().getElementType())))
     return failure();
-  SmallVector<Value> sizes = kernel.getSizes();
-  if (!op.getElements().use_empty())
-    results.elements = kernel.addOutput(op.getElements(), sizes);
-  sizes[op.getAxis()] = index.ceildiv(sizes[op.getAxis()], op.getBlockSize());
-  if (results.writesScales)
-    results.scales = kernel.addOutput(op.getScales(), sizes);
-  if (results.packs.empty())
-    return success();
-  Value blocked = results.packs.front().getBlocked();
-  results.blocked = kernel.addOutput(
-      blocked, getBlockedSizes(index, sizes, results.isColumn()));
-  for (PackScalesOp pack : ArrayRef(results.packs).drop_front())
-    pack.replaceAllUsesWith(blocked);
+  results.addOutputs(index, kernel.getSizes(),
+                     [&](Value result, ArrayRef<Value> sizes) {
+                       return kernel.addOutput(result, sizes);
+                     });
   return success();
 }
 
-/// Quantizes the tile `x` at `coordinates` of the tensor `views[0]`, and
-/// stores.
-static void buildQuantized(OpBuilder &b, ValueRange views,
-                           ValueRange coordinates, Value x,
-                           const QuantizedResults &results) {
+void lpfa::buildQuantized(OpBuilder &b, ValueRange views,
+                          ValueRange coordinates, Value x,
+                          const QuantizedResults &results) {
   QuantizeOp op = results.op;
   Location loc = op.getLoc();
   MLIRContext *context = b.getContext();
@@ -148,8 +140,9 @@ static void buildQuantized(OpBuilder &b, ValueRange views,
   if (op.getSquare()) {
     IndexBuilder rows(b, loc);
     int64_t dimension = results.getRank() - (isColumn ? 1 : 2);
-    valid = arith::SubIOp::create(b, loc, rows.dim(views[0], dimension),
-                                  place[dimension]);
+    Value size = results.getSize ? results.getSize(rows, views, dimension)
+                                 : rows.dim(views[0], dimension);
+    valid = arith::SubIOp::create(b, loc, size, place[dimension]);
   }
   auto atom =
       TileType::get(context, TileType::getAtom(context).getShape(), scale);
@@ -190,10 +183,7 @@ static LogicalResult formQuantize(MutableArrayRef<QuantizedResults> group) {
   };
   kernel.launch(kernel.build("quantize", 0, build));
   for (QuantizedResults &results : group)
-    for (PackScalesOp pack : results.packs)
-      pack.erase();
-  for (QuantizedResults &results : group)
-    results.op.erase();
+    results.erase();
   return success();
 }
 

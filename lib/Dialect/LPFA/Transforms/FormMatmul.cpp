@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FormKernels.h"
+#include "ElementwiseKernel.h"
 #include "lpfa/Dialect/LPFA/Utils/SizeChecks.h"
 #include "lpfa/Target/TargetModel.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -66,14 +66,16 @@ static LogicalResult checkCoordinates(OpBuilder &builder, MatmulOp op,
 
 /// The result is contiguous, and a tensor map takes rows a multiple of 16 bytes
 /// apart. Operands may have a pitch: theirs is checked where the map is made.
-static LogicalResult checkRows(OpBuilder &builder, MatmulOp op, Value columns) {
+static LogicalResult checkRows(OpBuilder &builder, MatmulOp op, Value columns,
+                               Type element, StringRef what) {
   IndexBuilder index(builder, op.getLoc());
-  Type element = op.getD().getType().getElementType();
   Value rest = builder.createOrFold<arith::RemUIOp>(
       op.getLoc(), index.mul(columns, element.getIntOrFloatBitWidth() / 8),
       index.constant(16));
-  const char *message = "has rows of D that are no multiple of 16 bytes, which "
-                        "a kernel cannot store";
+  std::string message = ("has rows of " + what +
+                         " that are no multiple of 16 bytes, which a kernel "
+                         "cannot store")
+                            .str();
   std::optional<int64_t> known = getConstantIntValue(rest);
   if (known && *known)
     return op.emitOpError(message);
@@ -84,15 +86,49 @@ static LogicalResult checkRows(OpBuilder &builder, MatmulOp op, Value columns) {
   return success();
 }
 
-static KernelOp buildKernel(MatmulOp op, TypeRange tensors) {
+namespace {
+/// What the kernel of a product writes.
+struct Outputs {
+  /// The kernel's argument; the result is there where it is used otherwise than
+  /// by the quantizations.
+  std::optional<unsigned> d;
+  SmallVector<QuantizedResults> quantized;
+};
+} // namespace
+
+/// Takes what can be quantized where the sums are: to codes of 8 bits along one
+/// of the last two dimensions.
+static Outputs collectOutputs(MatmulOp op) {
+  Outputs outputs;
+  int64_t rank = op.getBatchRank() + 2;
+  for (Operation *user : llvm::make_early_inc_range(op.getD().getUsers())) {
+    auto quantize = dyn_cast<QuantizeOp>(user);
+    if (!quantize || quantize.getGlobalScale() ||
+        int64_t(quantize.getAxis()) < rank - 2 ||
+        quantize->getBlock() != op->getBlock() ||
+        quantize.getElements().getType().getElementTypeBitWidth() != 8)
+      continue;
+    if (quantize.use_empty())
+      quantize.erase();
+    else
+      outputs.quantized.emplace_back(quantize);
+  }
+  // Users come in no order.
+  llvm::sort(outputs.quantized, [](QuantizedResults &x, QuantizedResults &y) {
+    return x.op->isBeforeInBlock(y.op);
+  });
+  return outputs;
+}
+
+static KernelOp buildKernel(MatmulOp op, TypeRange tensors,
+                            const Outputs &outputs) {
   KernelOp kernel = createKernel(op, "kernel", tensors);
   MLIRContext *context = op.getContext();
   Location loc = op.getLoc();
   OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
   IndexBuilder index(builder, loc);
   Block::BlockArgListType views = kernel.getBody().getArguments();
-  Value a = views[0], aScales = views[1], b = views[2], bScales = views[3],
-        d = views[4];
+  Value a = views[0], aScales = views[1], b = views[2], bScales = views[3];
   auto tileOf = [&](Type element) {
     return TileType::get(context, {kTile, kTile}, element);
   };
@@ -104,8 +140,8 @@ static KernelOp buildKernel(MatmulOp op, TypeRange tensors) {
 
   Value zero = index.constant(0), one = index.constant(1);
   Value depth = index.dim(a, batchRank + 1);
-  SmallVector<Value> bounds =
-      getBounds(index, getSizes(index, a, b, batchRank));
+  SmallVector<Value> sizes = getSizes(index, a, b, batchRank);
+  SmallVector<Value> bounds = getBounds(index, sizes);
   auto work = ForWorkOp::create(builder, loc, bounds);
   Block &body = work.getBody().emplaceBlock();
   for (Value bound : bounds)
@@ -148,9 +184,20 @@ static KernelOp buildKernel(MatmulOp op, TypeRange tensors) {
                                /*from=*/Value(), /*transpose_b=*/true);
     scf::YieldOp::create(builder, loc, sums);
   }
-  Value rounded =
-      RoundOp::create(builder, loc, tileOf(getElement(d)), loop.getResult(0));
-  StoreOp::create(builder, loc, rounded, d, at(row, column));
+  Value result = loop.getResult(0);
+  if (!outputs.quantized.empty()) {
+    Value rows = arith::SubIOp::create(builder, loc, sizes[batchRank], row);
+    Value columns =
+        arith::SubIOp::create(builder, loc, sizes[batchRank + 1], column);
+    result = CropOp::create(builder, loc, result, rows, columns);
+  }
+  result = RoundOp::create(
+      builder, loc, tileOf(op.getD().getType().getElementType()), result);
+  if (outputs.d)
+    StoreOp::create(builder, loc, result, views[*outputs.d], at(row, column));
+  SmallVector<Value> allViews(views);
+  for (const QuantizedResults &results : outputs.quantized)
+    buildQuantized(builder, allViews, body.getArguments(), result, results);
   YieldOp::create(builder, loc);
   return kernel;
 }
@@ -163,8 +210,7 @@ LogicalResult lpfa::formMatmul(MatmulOp op) {
   emitSizeChecks(builder, op);
   SmallVector<Value> sizes =
       getSizes(index, op.getA(), op.getB(), op.getBatchRank());
-  if (failed(checkCoordinates(builder, op, sizes)) ||
-      failed(checkRows(builder, op, sizes.back())))
+  if (failed(checkCoordinates(builder, op, sizes)))
     return failure();
   auto pack = [&](Value scales) {
     return op.isBlocked(scales) ? scales
@@ -173,19 +219,51 @@ LogicalResult lpfa::formMatmul(MatmulOp op) {
   };
   SmallVector<Value> inputs = {op.getA(), pack(op.getAScales()), op.getB(),
                                pack(op.getBScales())};
+  SmallVector<Value> results, destinations;
+  auto addOutput = [&](Value result, ArrayRef<Value> resultSizes) -> unsigned {
+    results.push_back(result);
+    destinations.push_back(createDestination(builder, result, resultSizes));
+    return inputs.size() + results.size() - 1;
+  };
+  Outputs outputs = collectOutputs(op);
+  bool isUsed = llvm::any_of(op.getD().getUsers(), [&](Operation *user) {
+    return llvm::none_of(outputs.quantized, [&](QuantizedResults &quantized) {
+      return quantized.op == user;
+    });
+  });
+  if (isUsed || outputs.quantized.empty()) {
+    if (failed(checkRows(builder, op, sizes.back(),
+                         op.getD().getType().getElementType(), "D")))
+      return failure();
+    outputs.d = addOutput(op.getD(), sizes);
+  }
+  int64_t batchRank = op.getBatchRank();
+  for (QuantizedResults &quantized : outputs.quantized) {
+    quantized.addOutputs(index, sizes, addOutput);
+    quantized.getSize = [=](IndexBuilder &at, ValueRange views,
+                            int64_t dimension) {
+      return dimension <= batchRank ? at.dim(views[0], dimension)
+                                    : at.dim(views[2], batchRank);
+    };
+    if (quantized.elements && failed(checkRows(builder, op, sizes.back(),
+                                               builder.getI8Type(), "codes")))
+      return failure();
+  }
   SmallVector<Type> tensors(ValueRange(inputs).getTypes());
-  tensors.push_back(op.getD().getType());
-  KernelOp kernel = buildKernel(op, tensors);
+  llvm::append_range(tensors, ValueRange(results).getTypes());
+  KernelOp kernel = buildKernel(op, tensors, outputs);
 
   Value grid = index.constant(1);
   for (Value bound : getBounds(index, sizes))
     grid = index.mul(grid, bound);
-  Value destination = createDestination(builder, op.getD(), sizes);
   auto launch =
-      LaunchOp::create(builder, op.getLoc(), op.getD().getType(),
+      LaunchOp::create(builder, op.getLoc(), ValueRange(results).getTypes(),
                        FlatSymbolRefAttr::get(kernel.getSymNameAttr()), grid,
-                       /*persistent=*/true, inputs, destination);
-  op.replaceAllUsesWith(launch);
+                       /*persistent=*/true, inputs, destinations);
+  for (auto [result, launched] : llvm::zip_equal(results, launch.getResults()))
+    result.replaceAllUsesWith(launched);
+  for (QuantizedResults &quantized : outputs.quantized)
+    quantized.erase();
   op.erase();
   return success();
 }

@@ -86,6 +86,18 @@ lpfa.kernel @no_atom stage(synchronized) threads(128) shared_bytes(512) (%S: !lp
 
 // -----
 
+!sums = !lpfa.tile<128x64xf32>
+lpfa.kernel @rows_of_64 stage(synchronized) threads(128) tensor_columns(64) () {
+  %O = lpfa.accumulator "O" owner("epilogue") at <tensor, 0, 64> : !lpfa.buffer<128x64xf32, tensor>
+  lpfa.role "epilogue" warps(4 from 0) registers(192) {
+    %x = lpfa.read %O : !lpfa.buffer<128x64xf32, tensor> -> !sums
+    // expected-error @+1 {{can be given a row a thread only of 128x128 to codes of 8 bits with scales of f8E8M0FNU}}
+    %q, %s = lpfa.quantize_tile %x axis(1) : !sums -> !lpfa.tile<128x64xf8E4M3FN>, !lpfa.tile<128x2xf8E8M0FNU>
+  }
+}
+
+// -----
+
 lpfa.kernel @rows_of_elements stage(tile) (%X: !lpfa.view<?x?xbf16>, %Q: !lpfa.view<?x?xf8E4M3FN>, %i: index) {
   // expected-error @+1 {{can leave out rows of scales only}}
   %x = lpfa.load %X[%i, %i] rows(%i) : !lpfa.view<?x?xbf16> -> !lpfa.tile<128x128xbf16>

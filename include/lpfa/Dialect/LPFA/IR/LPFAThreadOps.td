@@ -127,6 +127,22 @@ def LPFA_ElectSyncOp : LPFA_ThreadOp<"elect_sync"> {
   let assemblyFormat = "attr-dict";
 }
 
+def LPFA_LargestMagnitudeOp : LPFA_ThreadOp<"largest_magnitude", [SameOperandsAndResultType]> {
+  let summary = "The largest magnitude of a warp's values, in all of its threads";
+  let description = [{
+    `redux.sync.max.abs.NaN.f32` over all 32 lanes (PTX 9.7.13.10): the warp must
+    be converged. NaN if any value is.
+
+    Example:
+    ```mlir
+    %largest = lpfa.largest_magnitude %x
+    ```
+  }];
+  let arguments = (ins F32:$value);
+  let results = (outs F32:$result);
+  let assemblyFormat = "$value attr-dict";
+}
+
 def LPFA_AnySyncOp : LPFA_ThreadOp<"any_sync"> {
   let summary = "True where the condition holds in any thread of the warp";
   let description = [{

@@ -466,6 +466,26 @@ def LPFA_NormalizeOp : LPFA_Op<"normalize", [Pure]> {
   let hasVerifier = 1;
 }
 
+def LPFA_CropOp : LPFA_Op<"crop", [Pure, AllTypesMatch<["tile", "result"]>]> {
+  let summary = "a tile that is 0 past some row and column";
+  let description = [{
+    What lies outside a tensor is nothing, whatever a product of padding may be:
+    rows at or past `rows` and columns at or past `columns` become 0.
+
+    - (C1) The tile is an f32 matrix.
+
+    Example:
+
+    ```mlir
+    %y = lpfa.crop %d to(%rows, %columns) : !lpfa.tile<128x128xf32>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$tile, Index:$rows, Index:$columns);
+  let results = (outs LPFA_TileType:$result);
+  let assemblyFormat = "$tile `to` `(` $rows `,` $columns `)` attr-dict `:` type($tile)";
+  let hasVerifier = 1;
+}
+
 def LPFA_RoundOp : LPFA_Op<"round", [Pure]> {
   let summary = "a tile in another type";
   let description = [{

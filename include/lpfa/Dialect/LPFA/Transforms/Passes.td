@@ -153,7 +153,10 @@ def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
     `lpfa.dequantize` become elementwise kernels, and so does `lpfa.rms_norm`. All `lpfa.quantize` ops of one tensor in a block become one
     kernel, together with `lpfa.pack_scales` of their scales: it reads the
     tensor once and writes only what is used. `lpfa.quantize` of a normalized
-    tensor along its rows becomes part of the normalization.
+    tensor along its rows becomes part of the normalization. `lpfa.quantize` of a
+    product to codes of 8 bits, along one of its last two dimensions, becomes
+    part of the product's kernel, and so does `lpfa.pack_scales` of its scales;
+    the product itself is written only where something else uses it.
 
     An error where there is no kernel yet: attention with other head dimensions
     than 64 and 128 or with jagged batches; attention and products over other
@@ -198,7 +201,7 @@ def AssignRoles : Pass<"lpfa-assign-roles", "::lpfa::KernelOp"> {
     tile to a role of four warps, rescaling and the final division to a
     correction role, the stores of outputs to an epilogue role. A matrix product
     has a load role, an mma role, an epilogue role of four warps that rounds the
-    sums, and a store role; its sums are a ring of two slots in tensor memory,
+    sums and quantizes them, and a store role; its sums are a ring of two slots in tensor memory,
     so that the products of the next work tile go on meanwhile. Each role gets a
     copy of the loops and of the index arithmetic; values that cross roles
     become channels, accumulated products accumulators, scales of products
@@ -254,7 +257,8 @@ def AssignRoles : Pass<"lpfa-assign-roles", "::lpfa::KernelOp"> {
     Option<"scoreBuffers", "score-buffers", "int64_t", "1",
            "slots in the rings of scores: 1 or 2">,
     Option<"matmulStages", "matmul-stages", "int64_t", "5",
-           "slots in the ring of a matrix product's operands">
+           "slots in the ring of a matrix product's operands; fewer where "
+           "shared memory has no room for them beside the results">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect"];

@@ -48,7 +48,7 @@ LogicalResult KernelDistribution::lower(Operation *op) {
             LoadAsyncOp, StoreAsyncOp, StoreWaitOp, CopyScalesOp, MmaOp>(
           [&](auto op) { return lower(op); })
       .Case<ReadOp, WriteOp, RescaleBufferOp, StoreOp, SplatOp, NormalizeOp,
-            RoundOp>([&](auto op) { return lower(op); })
+            RoundOp, CropOp>([&](auto op) { return lower(op); })
       .Case<LoadOp, PackAtomOp, UnpackAtomOp, QuantizeTileOp, DequantizeTileOp,
             RMSNormTileOp, SequenceTileOp>([&](auto op) { return lower(op); })
       .Case<ApplyMaskOp, SoftmaxStepOp, SoftmaxFinishOp>(
@@ -71,7 +71,10 @@ FailureOr<Type> KernelDistribution::convertType(Operation *op, Type type) {
     return type;
   ArrayRef<int64_t> shape = tile.getShape();
   Type element = tile.getElementType();
-  if (tile == TileType::getAtom(b.getContext()))
+  // Scales of a row, or of four columns 32 apart, are the bytes of a word.
+  if (isa<Float8E8M0FNUType>(element) &&
+      (tile.isAtom() || shape == ArrayRef<int64_t>({128, 4}) ||
+       shape == ArrayRef<int64_t>({4, 128})))
     return Type(b.getI32Type());
   if (!isa<Float8E8M0FNUType>(element) && !shape.empty() &&
       shape.front() == 128) {

@@ -244,6 +244,13 @@ struct ScaleTile {
   mlir::Value valid; // Rows past it are 0, an i32.
 };
 
+/// Byte `i` of bytes that stand four a word.
+mlir::Value getByte(ThreadBuilder &b, llvm::ArrayRef<mlir::Value> words,
+                    int64_t i);
+
+/// 1 / 2^(byte - 127), NaN for byte 255.
+mlir::Value getInverse(ThreadBuilder &b, mlir::Value byte);
+
 /// Lowers one kernel to a `gpu.func`.
 class KernelDistribution {
 public:
@@ -417,8 +424,24 @@ private:
   //===--------------------------------------------------------------------===//
 
   void computeScales(mlir::Value input);
+  /// The bytes of the scales of blocks with these largest magnitudes, four a
+  /// word.
+  llvm::SmallVector<mlir::Value> scaleBlocks(llvm::ArrayRef<mlir::Value> maxima,
+                                             mlir::FloatType element,
+                                             mlir::Type scale, ScaleRule rule,
+                                             mlir::Value globalScale);
   mlir::LogicalResult lower(QuantizeTileOp op);
   mlir::LogicalResult lower(DequantizeTileOp op);
+
+  //===--------------------------------------------------------------------===//
+  // RowQuantization.cpp: a row a thread
+  //===--------------------------------------------------------------------===//
+
+  mlir::LogicalResult lower(CropOp op);
+  mlir::LogicalResult quantizeRows(QuantizeTileOp op);
+  mlir::LogicalResult packRowScales(PackAtomOp op);
+  mlir::LogicalResult storeRowScales(StoreOp op);
+  mlir::Value selectByLane(llvm::SmallVector<mlir::Value> values);
 
   KernelOp kernel;
   TargetModel target;

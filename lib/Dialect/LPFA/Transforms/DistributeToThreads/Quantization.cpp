@@ -198,15 +198,14 @@ static SmallVector<Value> getScaleWords(ThreadBuilder &b,
   return words;
 }
 
-static Value getByte(ThreadBuilder &b, ArrayRef<Value> words, int64_t i) {
+Value lpfa::getByte(ThreadBuilder &b, ArrayRef<Value> words, int64_t i) {
   Value shifted = words[i / 4];
   if (i % 4)
     shifted = b.shiftRight(shifted, 8 * (i % 4));
   return b.bitAnd(shifted, b.i32(0xff));
 }
 
-/// 1 / 2^(byte - 127), NaN for byte 255.
-static Value getInverse(ThreadBuilder &b, Value byte) {
+Value lpfa::getInverse(ThreadBuilder &b, Value byte) {
   Value power = b.sub(b.i32(254 << 23), b.shiftLeft(byte, 23));
   // Of byte 254, a subnormal number.
   power = arith::MaxUIOp::create(b, power, b.i32(1 << 22));
@@ -380,22 +379,33 @@ void KernelDistribution::computeScales(Value input) {
     Value globalScale;
     if (op.getGlobalScale())
       globalScale = values.lookup(op.getGlobalScale());
-    SmallVector<Value> ratios;
+    SmallVector<Value> blocks;
     if (op.getSquare()) {
       if (!square)
         square = maxima.getOfSquare();
-      ratios = {square};
+      blocks = {square};
     } else {
-      ratios = isAlongColumns(op) ? maxima.getOfColumns()
+      blocks = isAlongColumns(op) ? maxima.getOfColumns()
                                   : maxima.getOfRows(getBlockSize(scaleType));
     }
-    for (Value &ratio : ratios)
-      ratio = getRatio(b, ratio, element, op.getRule(), globalScale);
-    scaleWords[op] = getScaleWords(b, ratios, scaleType);
+    scaleWords[op] =
+        scaleBlocks(blocks, element, scaleType, op.getRule(), globalScale);
   }
 }
 
+SmallVector<Value> KernelDistribution::scaleBlocks(ArrayRef<Value> maxima,
+                                                   FloatType element,
+                                                   Type scale, ScaleRule rule,
+                                                   Value globalScale) {
+  SmallVector<Value> ratios;
+  for (Value amax : maxima)
+    ratios.push_back(getRatio(b, amax, element, rule, globalScale));
+  return getScaleWords(b, ratios, scale);
+}
+
 LogicalResult KernelDistribution::lower(QuantizeTileOp op) {
+  if (kernel.getStage() != Stage::Tile)
+    return quantizeRows(op);
   SmallVector<Value> input = pieces.lookup(op.getInput());
   auto element = cast<FloatType>(op.getElements().getType().getElementType());
   Type scaleType = op.getScales().getType().getElementType();

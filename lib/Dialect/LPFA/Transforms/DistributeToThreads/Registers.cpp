@@ -192,6 +192,8 @@ LogicalResult KernelDistribution::lower(StoreOp op) {
     if (layout)
       return storeRowFactors(op);
   }
+  if (isa<Float8E8M0FNUType>(op.getTile().getType().getElementType()))
+    return storeRowScales(op);
   ViewType type = op.getView().getType();
   Value value = values.lookup(op.getTile());
   if (!value.getType().isF32())

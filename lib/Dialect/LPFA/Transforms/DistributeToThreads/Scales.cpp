@@ -65,6 +65,8 @@ void KernelDistribution::layOutElementwiseMemory() {
 }
 
 LogicalResult KernelDistribution::lower(PackAtomOp op) {
+  if (kernel.getStage() != Stage::Tile)
+    return packRowScales(op);
   ScaleTile tile = scaleTiles.lookup(op.getScales());
   if (tile.isAtom || tile.isUnpacked)
     return op.emitOpError("must pack scales that were loaded or computed");
