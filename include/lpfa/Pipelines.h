@@ -85,6 +85,10 @@ struct ToThreadsOptions : mlir::PassPipelineOptions<ToThreadsOptions> {
   Option<int64_t> scoreBuffers{
       *this, "score-buffers", llvm::cl::init(1),
       llvm::cl::desc("slots in the rings of scores: 1 or 2")};
+  Option<bool> explainChoice{
+      *this, "explain-choice", llvm::cl::init(false),
+      llvm::cl::desc("print what the model of the chip says of each schedule, "
+                     "and which it chose of those that options leave")};
 };
 
 /// Lowers tensor-level functions, and kernels at any earlier stage, to the

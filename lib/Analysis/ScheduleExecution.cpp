@@ -79,29 +79,15 @@ void ScheduleExecution::addAccess(Value value, bool isWrite, Agent agent,
                 thread,
                 issue,
                 event,
-                /*done=*/event,
-                /*out=*/event,
-                /*in=*/state.lastAfterFence,
-                /*proxyOut=*/none,
-                /*proxyIn=*/state.lastProxyFence,
-                op,
-                workTile,
-                step};
-  unsigned index = accesses.size();
-  if (agent == Agent::Threads) {
-    if (what.range.space == MemorySpace::Shared) {
-      if (isWrite)
-        state.awaitingProxy.push_back(index);
-    } else {
-      access.out = none;
-      // A store of its own is asynchronous; a rescaling waits for its stores.
-      if (issue != event) {
-        access.done = none;
-        state.awaitingStores.push_back(index);
-      } else {
-        state.awaitingBefore.push_back(index);
-      }
-    }
+                /*done=*/event};
+  access.op = op;
+  access.workTile = workTile;
+  access.step = step;
+  // A store of its own is asynchronous; a rescaling waits for its stores.
+  if (agent == Agent::Threads && what.range.space == MemorySpace::Tensor &&
+      issue != event) {
+    access.done = none;
+    state.awaitingStores.push_back(accesses.size());
   }
   accesses.push_back(access);
 }
@@ -109,31 +95,51 @@ void ScheduleExecution::addAccess(Value value, bool isWrite, Agent agent,
 void ScheduleExecution::addFence(FenceOp op, unsigned index) {
   Thread &thread = threads[index];
   unsigned event = addEvent(thread);
-  switch (op.getKind()) {
-  case FenceKind::ProxyAsync:
-    for (unsigned access : thread.awaitingProxy)
-      accesses[access].proxyOut = event;
-    thread.awaitingProxy.clear();
-    thread.lastProxyFence = event;
+  thread.fences[unsigned(op.getKind())].push_back({op, event});
+  if (op.getKind() != FenceKind::TensorStores)
     return;
-  case FenceKind::BeforeThreadSync:
-    for (unsigned access : thread.awaitingBefore)
-      accesses[access].out = event;
-    thread.awaitingBefore.clear();
-    return;
-  case FenceKind::AfterThreadSync:
-    thread.lastAfterFence = event;
-    return;
-  case FenceKind::TensorStores:
-    for (unsigned access : thread.awaitingStores) {
-      accesses[access].done = event;
-      graph.addEdge(accesses[access].event, event);
-      thread.awaitingBefore.push_back(access);
-    }
-    thread.awaitingStores.clear();
-    return;
+  for (unsigned access : thread.awaitingStores) {
+    accesses[access].done = event;
+    graph.addEdge(accesses[access].event, event);
   }
-  llvm_unreachable("unknown fence");
+  thread.awaitingStores.clear();
+}
+
+std::vector<bool>
+ScheduleExecution::setFences(function_ref<bool(Operation *)> isPresent) {
+  // A thread's events have ascending numbers.
+  auto findAfter = [&](const Thread &thread, FenceKind kind, unsigned event) {
+    for (const auto &[op, fence] : thread.fences[unsigned(kind)])
+      if (event != none && fence > event && isPresent(op))
+        return fence;
+    return none;
+  };
+  auto findBefore = [&](const Thread &thread, FenceKind kind, unsigned event) {
+    for (const auto &[op, fence] : llvm::reverse(thread.fences[unsigned(kind)]))
+      if (fence < event && isPresent(op))
+        return fence;
+    return none;
+  };
+  std::vector<bool> changed;
+  for (Access &access : accesses) {
+    const Thread &thread = threads[access.thread];
+    Access old = access;
+    if (access.range.space == MemorySpace::Tensor) {
+      access.out =
+          access.agent == Agent::Threads
+              ? findAfter(thread, FenceKind::BeforeThreadSync, access.done)
+              : access.event;
+      access.in = findBefore(thread, FenceKind::AfterThreadSync, access.issue);
+    } else if (access.agent == Agent::Threads && access.isWrite) {
+      access.proxyOut = findAfter(thread, FenceKind::ProxyAsync, access.event);
+    } else {
+      access.proxyIn = findBefore(thread, FenceKind::ProxyAsync, access.issue);
+    }
+    changed.push_back(old.out != access.out || old.in != access.in ||
+                      old.proxyOut != access.proxyOut ||
+                      old.proxyIn != access.proxyIn);
+  }
+  return changed;
 }
 
 void ScheduleExecution::addPipeOperation(TargetModel::PipeOp kind,
@@ -453,5 +459,6 @@ LogicalResult ScheduleExecution::run() {
       graph.addEdge(thread.last, end);
   connectBarriers();
   findConflicts();
+  setFences([](Operation *) { return true; });
   return success();
 }

@@ -49,11 +49,11 @@ public:
     /// For tensor memory: from which event on the thread itself, and others,
     /// may rely on it, and from which event on it may rely on others. None
     /// where a fence is missing.
-    unsigned done, out, in;
+    unsigned done, out = none, in = none;
     /// For shared memory: the first proxy fence after, the last before.
     unsigned proxyOut = none, proxyIn = none;
-    mlir::Operation *op;
-    int64_t workTile, step;
+    mlir::Operation *op = nullptr;
+    int64_t workTile = 0, step = 0;
   };
 
   /// An arrival, or bytes of a copy, at a use of a barrier.
@@ -105,6 +105,11 @@ public:
   /// model.
   llvm::LogicalResult run();
 
+  /// Lets only these fences count, and wait for stores. True for accesses that
+  /// this concerns.
+  std::vector<bool>
+  setFences(llvm::function_ref<bool(mlir::Operation *)> isPresent);
+
   llvm::ArrayRef<Access> getAccesses() const { return accesses; }
   const llvm::MapVector<mlir::Operation *, Barrier> &getBarriers() const {
     return barriers;
@@ -146,13 +151,14 @@ private:
   struct Thread {
     RoleOp role;
     unsigned last = none;
-    unsigned lastAfterFence = none, lastProxyFence = none;
     unsigned lastCommit = none;
     /// The operations that no commit has followed yet.
     std::vector<unsigned> uncommitted;
     std::vector<unsigned> stores, teamBarriers;
-    /// Indices of accesses that a fence still has to follow.
-    std::vector<unsigned> awaitingStores, awaitingBefore, awaitingProxy;
+    /// Indices of accesses that `tensor_stores` still has to follow.
+    std::vector<unsigned> awaitingStores;
+    /// The fences of each kind, with their events.
+    std::vector<std::pair<mlir::Operation *, unsigned>> fences[4];
   };
 
   llvm::LogicalResult visit(mlir::Operation *op) override;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lpfa/Analysis/ScheduleVerifier.h"
-#include "ScheduleExecution.h"
+#include "ScheduleOrder.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -68,7 +68,8 @@ template <typename... Parts> std::string concat(const Parts &...parts) {
 /// Checks one execution, given which orders of the tensor core count.
 class Checker {
 public:
-  Checker(const ScheduleExecution &execution, ArrayRef<PipeOrder> orders);
+  Checker(const ScheduleExecution &execution, ArrayRef<PipeOrder> orders)
+      : execution(execution), order(execution, orders) {}
 
   std::optional<ScheduleFinding> check();
 
@@ -86,20 +87,14 @@ private:
   bool hasArrived(const ScheduleExecution::Arrival &earlier,
                   const ScheduleExecution::Use &previous,
                   const ScheduleExecution::Arrival &arrival) const;
-  bool isOrdered(const Access &a, const Access &b) const;
   Finding reportUnordered(const Access &a, const Access &b) const;
 
   bool isBefore(unsigned a, unsigned b) const { return order.isBefore(a, b); }
   bool isBeforeOrAt(unsigned a, unsigned b) const {
-    return a == b || (a != none && b != none && isBefore(a, b));
+    return order.isBeforeOrAt(a, b);
   }
-  /// Both by the tensor core, issued by one thread and kept in order.
-  bool isPiped(const Access &a, const Access &b) const {
-    if (a.agent != Agent::TensorCore || b.agent != Agent::TensorCore ||
-        a.thread != b.thread)
-      return false;
-    return pipeOrder.isBefore(pipeIndex.lookup(a.event),
-                              pipeIndex.lookup(b.event));
+  bool isOrdered(const Access &a, const Access &b) const {
+    return order.isOrdered(a, b);
   }
   StringRef getRoleName(const Access &access) const {
     return execution.getRole(access.thread).getName();
@@ -107,50 +102,9 @@ private:
   std::string when(int64_t workTile, int64_t step) const;
 
   const ScheduleExecution &execution;
-  /// The order of everything, and of the tensor core's operations alone.
-  HappensBefore order, pipeOrder;
-  DenseMap<unsigned, unsigned> pipeIndex;
+  ScheduleOrder order;
 };
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// Order
-//===----------------------------------------------------------------------===//
-
-Checker::Checker(const ScheduleExecution &execution, ArrayRef<PipeOrder> orders)
-    : execution(execution) {
-  EventGraph pipes;
-  std::vector<EventGraph::Edge> edges;
-  for (auto [pipe, pairs] :
-       llvm::zip_equal(execution.getPipes(), execution.getPipeEdges(orders))) {
-    unsigned base = pipes.getNumEvents();
-    for (const auto &operation : pipe)
-      pipeIndex[operation.event] = pipes.addEvent();
-    for (auto [first, second] : pairs) {
-      pipes.addEdge(base + first, base + second);
-      edges.push_back({pipe[first].event, pipe[second].event});
-    }
-  }
-  order = execution.getGraph().close(edges);
-  pipeOrder = pipes.close();
-}
-
-/// Whether `a` happens before `b` and is seen by it.
-bool Checker::isOrdered(const Access &a, const Access &b) const {
-  if (a.range.space == MemorySpace::Tensor) {
-    if (a.thread == b.thread && a.agent == b.agent)
-      return a.agent == Agent::Threads
-                 ? a.done != none && isBeforeOrAt(a.done, b.event)
-                 : isPiped(a, b) || isBeforeOrAt(a.out, b.in);
-    return a.out != none && b.in != none && isBefore(a.out, b.in);
-  }
-  if (!isBefore(a.event, b.event))
-    return false;
-  if (a.agent != Agent::Threads || !a.isWrite || b.agent == Agent::Threads)
-    return true;
-  return (a.proxyOut != none && isBefore(a.proxyOut, b.event)) ||
-         (b.proxyIn != none && isBefore(a.event, b.proxyIn));
-}
 
 std::string Checker::when(int64_t workTile, int64_t step) const {
   std::string text = concat("in step ", step, " of work tile ", workTile,

@@ -15,6 +15,21 @@ using namespace mlir;
 
 void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
                                        const ToThreadsOptions &options) {
+  ChooseScheduleOptions choose;
+  choose.chip = options.chip;
+  choose.explain = options.explainChoice;
+  auto give = [](int64_t &given, const auto &option) {
+    if (option.hasValue())
+      given = option;
+  };
+  give(choose.queryTiles, options.queryTiles);
+  give(choose.keyTile, options.keyTile);
+  give(choose.stages, options.stages);
+  give(choose.scoreBuffers, options.scoreBuffers);
+  if (options.scoresFirst.hasValue())
+    choose.scoresFirst = options.scoresFirst ? "true" : "false";
+  pm.addPass(createChooseSchedule(choose));
+
   FormKernelsOptions form;
   form.queryTiles = options.queryTiles;
   form.keyTile = options.keyTile;

@@ -185,6 +185,9 @@ public:
   /// `cvt.rn.satfinite.e4m3x2.f32`, of two elements each.
   static constexpr int64_t conversionsPerClock = 32;
 
+  /// Bytes of shared memory that MMAs read and copies write each clock.
+  static constexpr int64_t sharedBytesPerClock = 128;
+
   /// Clocks between MMAs of 128 rows, 32 bytes deep: the tensor core's, or
   /// those that it takes to read A and B from shared memory.
   static constexpr double getMMAClocks(int64_t columns, bool isATensor) {

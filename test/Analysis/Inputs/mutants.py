@@ -170,7 +170,7 @@ def verify(texts):
 
 
 # Why a mutant that is accepted is right. Two neighbors may be swapped where
-# neither sees the other; the rest are fences that others stand in for.
+# neither sees the other.
 EQUIVALENT_SWAPS = [
     (r"slot, .*|.*, slot", "a slot is an address, and its cursor stays"),
     (r"advance, .*|.*, advance", "the other op has another cursor"),
@@ -182,11 +182,11 @@ EQUIVALENT_SWAPS = [
     (r"expect_bytes, load_async",
      "the phase lasts until its arrival, which stands here or further down"),
 ]
-EQUIVALENT_FENCES = {
+SWAPPED_FENCES = {
     "fence before_thread_sync":
-        "another stands before the arrival on which the order rests",
+        "it still stands before the arrival on which the order rests",
     "fence after_thread_sync":
-        "another stands after the wait on which the order rests",
+        "it still stands after the wait on which the order rests",
 }
 
 
@@ -203,8 +203,6 @@ def argue(mutant, lines):
     """Why this mutant, which was accepted, is right; None if it should not
     be."""
     line = lines[mutant.line]
-    if mutant.kind == "remove":
-        return EQUIVALENT_FENCES.get(mutant.what)
     if mutant.kind == "shift":
         if mutant.what.startswith(("scales.", "P")):
             return "the columns that it takes are dead while it is in use"
@@ -219,9 +217,9 @@ def argue(mutant, lines):
     for pattern, reason in EQUIVALENT_SWAPS:
         if re.fullmatch(pattern, mutant.what):
             return reason
-    for fence in EQUIVALENT_FENCES:
+    for fence in SWAPPED_FENCES:
         if fence in mutant.what:
-            return EQUIVALENT_FENCES[fence]
+            return SWAPPED_FENCES[fence]
     return None
 
 

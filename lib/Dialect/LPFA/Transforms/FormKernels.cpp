@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FormKernels.h"
+#include "lpfa/Analysis/CostModel.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "lpfa/Dialect/LPFA/Transforms/Passes.h"
 #include "lpfa/Dialect/LPFA/Utils/SizeChecks.h"
@@ -34,7 +35,8 @@ struct FormKernels : public lpfa::impl::FormKernelsBase<FormKernels> {
 private:
   LogicalResult formAttention(AttentionOp op);
 
-  KernelOp buildAttentionKernel(AttentionOp op, TypeRange tensors);
+  KernelOp buildAttentionKernel(AttentionOp op, TypeRange tensors,
+                                int64_t queryTiles, int64_t keyTile);
 };
 } // namespace
 
@@ -112,9 +114,17 @@ static LogicalResult verifySupported(AttentionOp op) {
            << op.getPScale().getElement()
            << " has no kernel yet; f8E4M3FN and f8E5M2 have one";
   for (int64_t dimension : {op.getHeadDim(), op.getValueHeadDim()})
-    if (dimension != 64 && dimension != 128)
-      return op.emitOpError("with head dimension ")
-             << dimension << " has no kernel yet; 64 and 128 have one";
+    if (dimension != 64 && dimension != 128) {
+      InFlightDiagnostic diagnostic =
+          op.emitOpError("with head dimension ")
+          << dimension << " has no kernel yet; 64 and 128 have one";
+      auto target = TargetModel::get("sm_100a");
+      for (ScheduleAttr schedule : getSchedules(op.getContext()))
+        if (getCost(AttentionShape::get(op), schedule, *target).misfit.empty())
+          return diagnostic << ". Its tiles would fit with "
+                            << describe(schedule);
+      return diagnostic;
+    }
   return success();
 }
 
@@ -147,7 +157,9 @@ static LogicalResult checkCoordinates(OpBuilder &builder, AttentionOp op,
                         {batch, heads, rows, keys, sequences, tiles});
 }
 
-KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors) {
+KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors,
+                                           int64_t queryTiles,
+                                           int64_t keyTile) {
   KernelOp kernel = createKernel(op, "kernel", tensors);
   MLIRContext *context = &getContext();
   Location loc = op.getLoc();
@@ -295,8 +307,25 @@ KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors) {
   return kernel;
 }
 
+static LogicalResult checkTiles(Operation *op, int64_t queryTiles,
+                                int64_t keyTile) {
+  if (queryTiles != 1 && queryTiles != 2)
+    return op->emitError("query-tiles must be 1 or 2, not ") << queryTiles;
+  if (keyTile != 32 && keyTile != 64 && keyTile != 128)
+    return op->emitError("key-tile must be 32, 64 or 128, not ") << keyTile;
+  return success();
+}
+
 LogicalResult FormKernels::formAttention(AttentionOp op) {
   if (failed(verifySupported(op)))
+    return failure();
+  int64_t queryTiles = this->queryTiles, keyTile = this->keyTile;
+  auto schedule = op->getAttrOfType<ScheduleAttr>("lpfa.schedule");
+  if (schedule) {
+    queryTiles = schedule.getQueryTiles();
+    keyTile = schedule.getKeyTile();
+  }
+  if (failed(checkTiles(op, queryTiles, keyTile)))
     return failure();
   OpBuilder builder(op);
   emitSizeChecks(builder, op);
@@ -312,7 +341,9 @@ LogicalResult FormKernels::formAttention(AttentionOp op) {
                                op.getV(), pack(op.getVScales(), true)};
   SmallVector<Type> tensors(ValueRange(inputs).getTypes());
   llvm::append_range(tensors, op.getResultTypes());
-  KernelOp kernel = buildAttentionKernel(op, tensors);
+  KernelOp kernel = buildAttentionKernel(op, tensors, queryTiles, keyTile);
+  if (schedule)
+    kernel->setAttr("lpfa.schedule", schedule);
 
   IndexBuilder index(builder, op.getLoc());
   SmallVector<Value> sizes = {index.dim(op.getQ(), 0), index.dim(op.getQ(), 1),
@@ -334,16 +365,8 @@ LogicalResult FormKernels::formAttention(AttentionOp op) {
 }
 
 void FormKernels::runOnOperation() {
-  if (queryTiles != 1 && queryTiles != 2) {
-    getOperation().emitError("query-tiles must be 1 or 2, not ")
-        << int64_t(queryTiles);
+  if (failed(checkTiles(getOperation(), queryTiles, keyTile)))
     return signalPassFailure();
-  }
-  if (keyTile != 32 && keyTile != 64 && keyTile != 128) {
-    getOperation().emitError("key-tile must be 32, 64 or 128, not ")
-        << int64_t(keyTile);
-    return signalPassFailure();
-  }
   SmallVector<AttentionOp> attentions;
   getOperation().walk([&](AttentionOp op) { attentions.push_back(op); });
   for (AttentionOp op : attentions)

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TensorFences.h"
 #include "lpfa/Analysis/Schedule.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "lpfa/Dialect/LPFA/Transforms/Passes.h"
@@ -503,83 +504,6 @@ void InsertBarriers::rewriteRole(RoleOp role) {
   }
 }
 
-//===----------------------------------------------------------------------===//
-// Fences of tensor memory
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Puts `after_thread_sync` before the first access to tensor memory after a
-/// wait, and `before_thread_sync` before the first arrival after accesses by
-/// threads (a commit has that fence in it).
-class TensorFences {
-public:
-  void insert(RoleOp role) {
-    run(role.getBody().front(), State(), /*inserts=*/true);
-  }
-
-private:
-  struct State {
-    /// Waits, and accesses, that no fence has followed yet.
-    bool waits = false, accesses = false;
-
-    State operator|(const State &other) const {
-      return {waits || other.waits, accesses || other.accesses};
-    }
-    bool operator==(const State &other) const {
-      return waits == other.waits && accesses == other.accesses;
-    }
-  };
-
-  State run(Block &block, State state, bool inserts) {
-    for (Operation &op : llvm::make_early_inc_range(block))
-      state = op.getNumRegions() ? runRegions(op, state, inserts)
-                                 : runOp(op, state, inserts);
-    return state;
-  }
-
-  State runOp(Operation &op, State state, bool inserts) {
-    auto fence = [&](FenceKind kind) {
-      if (!inserts)
-        return;
-      OpBuilder builder(&op);
-      FenceOp::create(builder, op.getLoc(), kind);
-    };
-    bool isByThreads = isa<ReadOp, WriteOp, RescaleBufferOp>(op) &&
-                       llvm::any_of(op.getOperands(), isInTensorMemory);
-    if (isByThreads || isTensorCore(&op)) {
-      if (state.waits)
-        fence(FenceKind::AfterThreadSync);
-      return {false, state.accesses || isByThreads};
-    }
-    if (isa<ArriveOp>(op) && state.accesses) {
-      fence(FenceKind::BeforeThreadSync);
-      state.accesses = false;
-    }
-    state.waits |= isa<WaitOp>(op);
-    return state;
-  }
-
-  /// A region may run or not, and that of a loop again and again.
-  State runRegions(Operation &op, State state, bool inserts) {
-    bool isLoop = !isa<scf::IfOp, AtOp>(op);
-    bool mayBeSkipped = !isa<scf::IfOp>(op) || op.getRegion(1).empty();
-    State result = mayBeSkipped ? state : State();
-    for (Region &region : op.getRegions()) {
-      if (region.empty())
-        continue;
-      State entry = state;
-      for (State next = entry; isLoop; entry = next) {
-        next = entry | run(region.front(), entry, /*inserts=*/false);
-        if (next == entry)
-          break;
-      }
-      result = result | run(region.front(), entry, inserts);
-    }
-    return result;
-  }
-};
-} // namespace
-
 void InsertBarriers::runOnOperation() {
   KernelOp kernel = getOperation();
   if (kernel.getStage() != Stage::Placed)
@@ -596,7 +520,9 @@ void InsertBarriers::runOnOperation() {
   declareBarriers(kernel);
   for (RoleOp role : kernel.getBody().getOps<RoleOp>())
     rewriteRole(role);
-  for (RoleOp role : kernel.getBody().getOps<RoleOp>())
-    TensorFences().insert(role);
+  std::optional<unsigned> spared = insertTensorFences(kernel, ordering);
+  if (!spared)
+    return signalPassFailure();
+  sparedFences += *spared;
   kernel.setStage(Stage::Synchronized);
 }

@@ -33,9 +33,8 @@ lpfa.kernel @frame stage(synchronized) threads(384) tensor_columns(96) shared_by
   // CHECK-NEXT: %[[SLOT:.*]] = llvm.getelementptr %[[BASE]][4120]
   // CHECK-NEXT: lpfa.tcgen05.alloc 128 to %[[SLOT]]
   // CHECK-NEXT: lpfa.tcgen05.relinquish
-  // CHECK-NEXT: lpfa.tcgen05.fence before
   // CHECK: lpfa.barrier.sync 0 threads(384)
-  // CHECK: lpfa.tcgen05.fence after
+  // CHECK-NOT: lpfa.tcgen05.fence
   // CHECK: %[[TMEM:.*]] = llvm.load %{{.*}} : !llvm.ptr<3> -> i32
   %c = lpfa.channel "row" stages(2) at [#lpfa.place<shared, 0, 512>] : !row
   %full = lpfa.barrier "row.full" stages(2) arrivals(128) : !lpfa.barrier
@@ -84,10 +83,10 @@ lpfa.kernel @frame stage(synchronized) threads(384) tensor_columns(96) shared_by
     %u = lpfa.cursor stages(1) : !lpfa.cursor
     lpfa.wait %done use %u : !lpfa.barrier
   }
-  // CHECK: lpfa.tcgen05.fence before
-  // CHECK-NEXT: lpfa.barrier.sync 0 threads(384)
+  // Allocation is synchronous: no fences.
+  // CHECK-NOT: lpfa.tcgen05.fence
+  // CHECK: lpfa.barrier.sync 0 threads(384)
   // CHECK: scf.if
-  // CHECK-NEXT: lpfa.tcgen05.fence after
   // CHECK-NEXT: lpfa.tcgen05.dealloc %[[TMEM]], 128
   // CHECK: gpu.return
 }

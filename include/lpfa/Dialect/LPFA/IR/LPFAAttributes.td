@@ -194,4 +194,24 @@ def LPFA_PScaleAttr : LPFA_Attr<"PScale", "p_scale"> {
   }];
 }
 
+//===----------------------------------------------------------------------===//
+// Schedules
+//===----------------------------------------------------------------------===//
+
+def LPFA_ScheduleAttr : LPFA_Attr<"Schedule", "schedule"> {
+  let summary = "how attention is scheduled";
+  let description = [{
+    The options of `lpfa-form-kernels` and `lpfa-assign-roles` of the same
+    names, for one op: `lpfa-choose-schedule` sets it as `lpfa.schedule` on
+    `lpfa.attention`, and the kernel that becomes of that keeps it.
+
+    Example: `#lpfa.schedule<query_tiles = 2, key_tile = 128, stages = 3,
+    scores_first = false, score_buffers = 1>`
+  }];
+  let parameters = (ins "int64_t":$query_tiles, "int64_t":$key_tile,
+                        "int64_t":$stages, "bool":$scores_first,
+                        "int64_t":$score_buffers);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 #endif // LPFA_DIALECT_LPFA_IR_LPFAATTRIBUTES_TD

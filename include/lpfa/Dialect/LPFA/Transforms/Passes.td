@@ -140,6 +140,48 @@ def DistributeToThreads
 // Kernels: how and who
 //===----------------------------------------------------------------------===//
 
+def ChooseSchedule : Pass<"lpfa-choose-schedule", "::mlir::ModuleOp"> {
+  let summary = "chooses how attention is scheduled on a chip";
+  let description = [{
+    Sets `lpfa.schedule` on each `lpfa.attention` without one. What an option
+    gives is kept; for the rest the pass takes the defaults of
+    `lpfa-form-kernels` and `lpfa-assign-roles`, unless these do not fit tensor
+    memory (512 columns) or shared memory, or another schedule gains 15 % or more
+    by a model of the chip (`Analysis/CostModel.h`) at all bounds of what the
+    model does not know. Rings get three slots, or fewer where three do not fit.
+    No choice changes a bit of the results: exponentials are not moved to the
+    multiply-add pipe.
+
+    With `explain`, prints to stdout what the model says of each schedule, and
+    why one was chosen: clocks for 128 keys of 128 queries that each unit is
+    busy, the bounds of the time, and what limits it.
+
+    Before: `lpfa.attention %q scaled %sq, ... {scale = 0.125 : f32} : ...`
+
+    After:
+
+    ```mlir
+    lpfa.attention %q scaled %sq, ... {lpfa.schedule = #lpfa.schedule<
+        query_tiles = 2, key_tile = 128, stages = 3, scores_first = false,
+        score_buffers = 1>, scale = 0.125 : f32} : ...
+    ```
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"sm_100a\"",
+           "sm_90a, sm_100a or sm_103a">,
+    Option<"queryTiles", "query-tiles", "int64_t", "-1",
+           "tiles of 128 query rows in a work tile; -1: choose">,
+    Option<"keyTile", "key-tile", "int64_t", "-1", "keys in a step; -1: choose">,
+    Option<"stages", "stages", "int64_t", "-1",
+           "slots in the rings of keys and values; -1: choose">,
+    Option<"scoresFirst", "scores-first", "std::string", "\"\"",
+           "true or false, as in lpfa-assign-roles; nothing: choose">,
+    Option<"scoreBuffers", "score-buffers", "int64_t", "-1",
+           "slots in the rings of scores; -1: choose">,
+    Option<"explain", "explain", "bool", "false", "print why">
+  ];
+}
+
 def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
   let summary = "writes tile programs for tensor-level ops: tensor to tile";
   let description = [{
@@ -323,7 +365,9 @@ def InsertBarriers : Pass<"lpfa-insert-barriers", "::lpfa::KernelOp"> {
     chain of the others implies them: the pass starts with all and drops one
     after the other while every pair of conflicting accesses stays ordered.
     Fences go where threads hand data to asynchronous engines, and around
-    synchronization of tensor memory accesses.
+    synchronization of tensor memory accesses; then those are dropped, one after
+    the other, on which the order of no two accesses rests. The remark `fence`
+    says of each of the others what it orders.
 
     With `ordering=documented` the tensor core keeps no order but what its manual
     promises: where a kernel relies on more, its role waits for what it gave to
@@ -359,6 +403,8 @@ def InsertBarriers : Pass<"lpfa-insert-barriers", "::lpfa::KernelOp"> {
     Statistic<"mergedBarriers", "merged-barriers",
               "barrier rings saved, as content comes with another's">,
     Statistic<"insertedWaits", "waits", "waits in all roles">,
+    Statistic<"sparedFences", "spared-fences",
+              "fences dropped, as no order rests on them">,
     Statistic<"overlapWaits", "overlap-waits",
               "waits for content that an overlapping tile replaces">,
     Statistic<"drainWaits", "drain-waits",

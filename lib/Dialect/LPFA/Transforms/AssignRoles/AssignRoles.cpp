@@ -32,15 +32,6 @@ struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
     // Kernels without products run the same program in all threads.
     if (kernel.getStage() != Stage::Tile || !has<DotOp>(kernel))
       return;
-    if (stages < 1 || outputStages < 1 || matmulStages < 1) {
-      kernel.emitOpError("stages must be positive");
-      return signalPassFailure();
-    }
-    if (scoreBuffers != 1 && scoreBuffers != 2) {
-      kernel.emitOpError("score-buffers must be 1 or 2, not ")
-          << int64_t(scoreBuffers);
-      return signalPassFailure();
-    }
     AssignRolesOptions options;
     options.stages = stages;
     options.outputStages = outputStages;
@@ -49,6 +40,20 @@ struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
     options.scoresFirst = scoresFirst;
     options.scoreBuffers = scoreBuffers;
     options.matmulStages = matmulStages;
+    if (auto schedule = kernel->getAttrOfType<ScheduleAttr>("lpfa.schedule")) {
+      options.stages = schedule.getStages();
+      options.scoresFirst = schedule.getScoresFirst();
+      options.scoreBuffers = schedule.getScoreBuffers();
+    }
+    if (options.stages < 1 || outputStages < 1 || matmulStages < 1) {
+      kernel.emitOpError("stages must be positive");
+      return signalPassFailure();
+    }
+    if (options.scoreBuffers != 1 && options.scoreBuffers != 2) {
+      kernel.emitOpError("score-buffers must be 1 or 2, not ")
+          << options.scoreBuffers;
+      return signalPassFailure();
+    }
     LogicalResult result = has<SoftmaxStepOp>(kernel)
                                ? assignAttentionRoles(kernel, options)
                                : assignMatmulRoles(kernel, options);

@@ -282,12 +282,11 @@ void KernelDistribution::buildPrologue() {
       Tcgen05AllocOp::create(b, static_cast<int32_t>(columns),
                              b.offset(sharedBase, slotOffset));
       Tcgen05RelinquishOp::create(b);
-      Tcgen05FenceOp::create(b, FenceSide::Before);
     });
   BarrierSyncOp::create(b, 0, static_cast<int32_t>(getThreads()));
   if (columns == 0)
     return;
-  Tcgen05FenceOp::create(b, FenceSide::After);
+  // No fences around the barrier: allocation is synchronous.
   tensorBase =
       LLVM::LoadOp::create(b, b.getI32Type(), b.offset(sharedBase, slotOffset));
 }
@@ -296,11 +295,11 @@ void KernelDistribution::buildEpilogue() {
   int64_t columns = getTensorColumns();
   if (columns == 0)
     return;
-  Tcgen05FenceOp::create(b, FenceSide::Before);
+  // Nor here: each role has waited for all that it did in tensor memory, and
+  // deallocation is synchronous.
   BarrierSyncOp::create(b, 0, static_cast<int32_t>(getThreads()));
   b.when(
       b.compare(arith::CmpIPredicate::eq, warp, b.i32(kAllocatingWarp)), [&] {
-        Tcgen05FenceOp::create(b, FenceSide::After);
         Tcgen05DeallocOp::create(b, tensorBase, static_cast<int32_t>(columns));
       });
 }
