@@ -256,6 +256,21 @@ bool ScheduleAnalysis::comesWith(Operation *channel, Operation *with) const {
   });
 }
 
+bool ScheduleAnalysis::isHandedOverInTurn(Operation *channel) const {
+  return llvm::all_of(llvm::zip(traces, foundClosures), [&](const auto &both) {
+    const auto &[trace, closure] = both;
+    std::optional<EventGraph::Edge> previous;
+    for (const auto &[content, edge] : trace.getContentEdges()) {
+      if (content != channel)
+        continue;
+      if (previous && !closure.isBefore(previous->second, edge.first))
+        return false;
+      previous = edge;
+    }
+    return true;
+  });
+}
+
 std::optional<unsigned> ScheduleAnalysis::countWaits(BufferId a,
                                                      BufferId b) const {
   std::pair<BufferId, BufferId> pair = {a, b};

@@ -393,13 +393,21 @@ void ScheduleExecution::connectBarriers() {
     for (auto [index, use] : llvm::enumerate(barrier.uses)) {
       if (use.getCount() != arrivals || use.getBytes() != use.expectedBytes)
         continue;
+      auto waits = barrier.waits.find(index);
+      bool isNamed = cast<BarrierOp>(op).getNamed();
+      // Who waits for a named barrier arrives at it.
+      if (isNamed && waits == barrier.waits.end())
+        continue;
       use.completion = newEvent(op);
       for (const Arrival &arrival : use.arrivals)
         graph.addEdge(arrival.event, use.completion);
-      auto waits = barrier.waits.find(index);
-      if (waits != barrier.waits.end())
-        for (const Wait &wait : waits->second)
-          graph.addEdge(use.completion, wait.event);
+      if (waits == barrier.waits.end())
+        continue;
+      for (const Wait &wait : waits->second) {
+        if (isNamed && wait.before != none)
+          graph.addEdge(wait.before, use.completion);
+        graph.addEdge(use.completion, wait.event);
+      }
     }
   }
 }

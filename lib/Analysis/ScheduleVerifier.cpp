@@ -77,6 +77,7 @@ private:
   using Finding = std::optional<ScheduleFinding>;
 
   Finding checkArrivals();
+  Finding checkNamed();
   Finding checkDeadlock();
   Finding checkPhases();
   Finding checkOperands();
@@ -181,6 +182,35 @@ std::optional<ScheduleFinding> Checker::checkArrivals() {
   return std::nullopt;
 }
 
+/// Every use of a named barrier is waited for, by the same threads in order.
+std::optional<ScheduleFinding> Checker::checkNamed() {
+  for (const auto &[op, barrier] : execution.getBarriers()) {
+    auto declaration = cast<BarrierOp>(op);
+    if (!declaration.getNamed())
+      continue;
+    const std::vector<ScheduleExecution::Wait> *previous = nullptr;
+    for (auto [index, use] : llvm::enumerate(barrier.uses)) {
+      auto waits = barrier.waits.find(index);
+      bool isOrdered = waits != barrier.waits.end() &&
+                       (!previous || previous->size() == waits->second.size());
+      if (isOrdered && previous)
+        for (auto [a, b] : llvm::zip_equal(*previous, waits->second))
+          isOrdered &= a.event < b.event && a.op->getParentOfType<RoleOp>() ==
+                                                b.op->getParentOfType<RoleOp>();
+      if (!isOrdered)
+        return ScheduleFinding{
+            ScheduleFinding::Protocol,
+            "R4",
+            use.arrivals.empty() ? op : use.arrivals.back().op,
+            concat("use ", index, " of named barrier '", declaration.getName(),
+                   "' is not waited for as the use before, once and in order"),
+            {{op, "the barrier"}}};
+      previous = &waits->second;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<ScheduleFinding> Checker::checkDeadlock() {
   if (!order.isCyclic())
     return std::nullopt;
@@ -239,7 +269,10 @@ std::optional<ScheduleFinding> Checker::checkPhases() {
       for (const ScheduleExecution::Arrival &arrival :
            barrier.uses[index].arrivals) {
         const ScheduleExecution::Use &previous = barrier.uses[index - stages];
-        bool isLate = previous.completion != none &&
+        bool isLate =
+            declaration.getNamed()
+                ? isBeforeOrAt(previous.completion, arrival.event)
+                : previous.completion != none &&
                       llvm::all_of(previous.arrivals, [&](const auto &earlier) {
                         return hasArrived(earlier, previous, arrival);
                       });
@@ -253,6 +286,9 @@ std::optional<ScheduleFinding> Checker::checkPhases() {
                                         index - stages, " completes"),
                                  {{op, "the barrier"}}};
       }
+    // A named barrier has no parity: who waits is part of its use.
+    if (declaration.getNamed())
+      continue;
     for (const auto &[index, waits] : barrier.waits)
       for (const ScheduleExecution::Wait &wait : waits) {
         // A parity says no more than whether the phase is an even one: the
@@ -460,7 +496,7 @@ std::optional<ScheduleFinding> Checker::checkEnd() {
 std::optional<ScheduleFinding> Checker::check() {
   // Phases after memory: a race says more than that a phase may be missed.
   for (auto step :
-       {&Checker::checkArrivals, &Checker::checkDeadlock,
+       {&Checker::checkArrivals, &Checker::checkNamed, &Checker::checkDeadlock,
         &Checker::checkOperands, &Checker::checkOrder, &Checker::checkContents,
         &Checker::checkPhases, &Checker::checkEnd})
     if (Finding finding = (this->*step)())

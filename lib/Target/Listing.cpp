@@ -331,7 +331,9 @@ static Pipe getPTXPipe(StringRef opcode) {
 
 static void countPTX(StringRef opcode, ListingBlock &block) {
   ++block.pipes[unsigned(getPTXPipe(opcode))];
-  if (startsWithAny(opcode, {"mbarrier.try_wait", "mbarrier.test_wait"}))
+  if (startsWithAny(opcode,
+                    {"mbarrier.try_wait", "mbarrier.test_wait", "bar.sync",
+                     "bar.cta.sync", "barrier.sync", "barrier.cta.sync"}))
     ++block.waits;
   else if (opcode.starts_with("ex2."))
     ++block.exponentials;
@@ -477,7 +479,8 @@ static Pipe getMachinePipe(StringRef opcode) {
 
 static void countMachineCode(StringRef opcode, ListingBlock &block) {
   ++block.pipes[unsigned(getMachinePipe(opcode))];
-  if (opcode.starts_with("SYNCS") && opcode.contains("TRYWAIT"))
+  if ((opcode.starts_with("SYNCS") && opcode.contains("TRYWAIT")) ||
+      opcode.starts_with("BAR.SYNC"))
     ++block.waits;
   else if (opcode.starts_with("MUFU.EX2"))
     ++block.exponentials;

@@ -245,6 +245,73 @@ lpfa.kernel @parity stage(synchronized) threads(128) (%n: index) {
 
 // -----
 
+// A named barrier: who waits is part of a use, so that no use can end before the
+// other looks. What the team writes next must wait all the same.
+lpfa.kernel @named stage(synchronized) threads(256) shared_bytes(512) (%n: index) {
+  %c = lpfa.channel "C" stages(1) at [#lpfa.place<shared, 0, 512>] : !lpfa.channel<128xf32 shared>
+  %full = lpfa.barrier "full" named stages(1) arrivals(128) : !lpfa.barrier
+  %free = lpfa.barrier "free" named stages(1) arrivals(128) : !lpfa.barrier
+  lpfa.role "team" warps(4 from 0) registers(128) {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    %x = lpfa.splat 1.0 : !lpfa.tile<128xf32>
+    lpfa.for_work (%w) in (%n) {
+      %s = lpfa.slot %c use %u : !lpfa.channel<128xf32 shared>
+      lpfa.write %x -> %s : !lpfa.tile<128xf32>, !lpfa.buffer<128xf32, shared>
+      lpfa.arrive %full use %u : !lpfa.barrier
+      lpfa.wait %free use %u : !lpfa.barrier
+      lpfa.advance %u : !lpfa.cursor
+    }
+  }
+  lpfa.role "other" warps(4 from 4) registers(128) {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    lpfa.for_work (%w) in (%n) {
+      lpfa.wait %full use %u : !lpfa.barrier
+      %s = lpfa.slot %c use %u : !lpfa.channel<128xf32 shared>
+      %x = lpfa.read %s : !lpfa.buffer<128xf32, shared> -> !lpfa.tile<128xf32>
+      lpfa.arrive %free use %u : !lpfa.barrier
+      lpfa.advance %u : !lpfa.cursor
+    }
+  }
+}
+
+// -----
+
+// R4: warps that arrive again before the others have come.
+lpfa.kernel @named_ahead stage(synchronized) threads(256) (%n: index) {
+  // expected-note@below {{the barrier}}
+  %bar = lpfa.barrier "B" named stages(1) arrivals(128) : !lpfa.barrier
+  lpfa.role "team" warps(4 from 0) registers(128) {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    lpfa.for_work (%w) in (%n) {
+      // expected-error@below {{protocol error (R4): arrives for use 1 of barrier 'B', but can come before use 0 completes}}
+      lpfa.arrive %bar use %u : !lpfa.barrier
+      lpfa.advance %u : !lpfa.cursor
+    }
+  }
+  lpfa.role "other" warps(4 from 4) registers(128) {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    lpfa.for_work (%w) in (%n) {
+      lpfa.wait %bar use %u : !lpfa.barrier
+      lpfa.advance %u : !lpfa.cursor
+    }
+  }
+}
+
+// -----
+
+// R4: a use that nobody comes to wait for.
+lpfa.kernel @named_alone stage(synchronized) threads(128) () {
+  // expected-note@below {{the barrier}}
+  %bar = lpfa.barrier "B" named stages(1) arrivals(128) : !lpfa.barrier
+  lpfa.role "team" warps(4 from 0) registers(128) {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    // expected-error@below {{protocol error (R4): use 0 of named barrier 'B' is not waited for as the use before, once and in order}}
+    lpfa.arrive %bar use %u : !lpfa.barrier
+  }
+}
+
+// -----
+
 // Each waits for the other's first arrival.
 lpfa.kernel @circle stage(synchronized) threads(256) (%n: index) {
   %ping = lpfa.barrier "ping" stages(1) arrivals(128) : !lpfa.barrier

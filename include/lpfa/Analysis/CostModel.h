@@ -27,6 +27,35 @@
 
 namespace lpfa {
 
+/// How threads hand something over to others.
+enum class Handover {
+  /// Every thread arrives at an mbarrier.
+  EachThread,
+  /// The team meets at a named barrier, then one thread arrives at an mbarrier.
+  OneThread,
+  /// Warps arrive at a named barrier, and the others wait for it.
+  Named
+};
+
+/// Issue slots of one use, with so many arriving and waiting warps, by the
+/// instructions that lpfa emits: of an mbarrier the arrival (1), the try and
+/// its branch, and the phase that turns over (4 in all a wait); of a named
+/// barrier one each. With one thread for all there are the team's barrier and
+/// the branch around the arrival beside that. An instruction takes one slot of
+/// its warp's (ademeure/QuickRunCUDA). Latencies are not in it: no source
+/// compares them.
+constexpr int64_t getIssueSlots(Handover handover, int64_t arriving,
+                                int64_t waiting) {
+  switch (handover) {
+  case Handover::EachThread:
+    return arriving + 4 * waiting;
+  case Handover::OneThread:
+    return 3 * arriving + 4 * waiting;
+  case Handover::Named:
+    return arriving + waiting;
+  }
+}
+
 /// What the model has to know of an attention op.
 struct AttentionShape {
   int64_t headDim, valueHeadDim;
@@ -68,11 +97,11 @@ ScheduleCost getCost(AttentionShape shape, ScheduleAttr schedule,
                      const TargetModel &target, int64_t polynomialColumns = 0);
 
 /// The least part of its time that `better` gains over `base`, over all that is
-/// not known. Below `minScheduleGain` the model cannot tell them apart: it is as
-/// much off the published speed of a schedule like the default one. For 128 keys
-/// of two query tiles it has 2,502 clocks on sm_100a, where TLX's 2.1 PFLOP/s on
-/// GB200 are 2,190, and 1,534 to 1,850 on sm_103a, where the best published 2.85
-/// on GB300 are 1,700.
+/// not known. Below `minScheduleGain` the model cannot tell them apart: it is
+/// as much off the published speed of a schedule like the default one. For 128
+/// keys of two query tiles it has 2,502 clocks on sm_100a, where TLX's 2.1
+/// PFLOP/s on GB200 are 2,190, and 1,534 to 1,850 on sm_103a, where the best
+/// published 2.85 on GB300 are 1,700.
 double getGain(const ScheduleCost &better, const ScheduleCost &base);
 constexpr double minScheduleGain = 0.15;
 

@@ -62,6 +62,10 @@ public:
   /// a slot of `with` is filled, and whoever reads it has waited for that slot.
   bool comesWith(mlir::Operation *channel, mlir::Operation *with) const;
 
+  /// Whether each content of the channel has been got before the next is put,
+  /// with the waits that `findWaits` found.
+  bool isHandedOverInTurn(mlir::Operation *channel) const;
+
   /// How many waits beyond those that `findWaits` found let the two buffers
   /// share memory: none where these suffice, nothing where no wait can do it.
   std::optional<unsigned> countWaits(BufferId a, BufferId b) const;

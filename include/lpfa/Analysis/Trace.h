@@ -94,6 +94,13 @@ public:
     return waitEdges;
   }
 
+  /// The waits for content: from the put of each use of a channel to its gets,
+  /// in the order of these.
+  llvm::ArrayRef<std::pair<mlir::Operation *, EventGraph::Edge>>
+  getContentEdges() const {
+    return contentEdges;
+  }
+
   /// For each copy into a slot of `channel`, the edge from it to the put of
   /// the slot of `with` that its role has acquired. Nothing where a copy is
   /// issued without one.

@@ -134,6 +134,8 @@ def make_mutants(text):
             yield mutant("shift", name, i, lines[:i] + [moved] + lines[i + 1:])
 
     barrier = re.compile(r"(%\w+) = lpfa\.barrier .* arrivals\((\d+)\)")
+    named = {line.split()[0] for line in lines
+             if re.search(r"lpfa\.barrier .*\bnamed\b", line)}
     counts = {m.group(1): (i, int(m.group(2))) for i, line in enumerate(lines)
               if (m := barrier.search(line))}
     for i, match in enumerate(kinds):
@@ -141,7 +143,7 @@ def make_mutants(text):
             continue
         name = re.search(r"lpfa\.arrive (%\w+)", lines[i]).group(1)
         at, count = counts[name]
-        if count < 128:
+        if count < 128 or name in named:
             continue
         changed = list(lines)
         # Every arrival at the barrier, so that its count stays right.

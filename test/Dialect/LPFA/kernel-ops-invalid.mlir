@@ -603,6 +603,24 @@ lpfa.kernel @barrier_c1 stage(synchronized) threads(128) () {
 
 // -----
 
+lpfa.kernel @barrier_c2 stage(synchronized) threads(128) () {
+  // expected-error @below {{is named and must have one stage (C2)}}
+  %b = lpfa.barrier "b" named stages(2) arrivals(128) : !lpfa.barrier
+}
+
+// -----
+
+lpfa.kernel @barrier_c2_elected stage(synchronized) threads(128) () {
+  // expected-error @below {{is named: all threads of roles that are not elected arrive at it and wait for the use at hand (C2)}}
+  %b = lpfa.barrier "b" named stages(1) arrivals(1) : !lpfa.barrier
+  lpfa.role "one" warps(1 from 0) registers(48) elected {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    lpfa.arrive %b use %u : !lpfa.barrier
+  }
+}
+
+// -----
+
 lpfa.kernel @expect_bytes_c1 stage(synchronized) threads(128) () {
   %b = lpfa.barrier "b" stages(1) arrivals(1) : !lpfa.barrier
   lpfa.role "all" warps(4 from 0) registers(48) {

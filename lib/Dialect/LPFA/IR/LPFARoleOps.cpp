@@ -191,6 +191,19 @@ LogicalResult SliceOp::verify() {
 LogicalResult BarrierOp::verify() {
   if (int64_t(getStages()) <= 0 || int64_t(getArrivals()) <= 0)
     return emitOpError("stages and arrivals must be positive (C1)");
+  if (!getNamed())
+    return success();
+  for (Operation *user : getBarrier().getUsers()) {
+    auto wait = dyn_cast<WaitOp>(user);
+    auto arrive = dyn_cast<ArriveOp>(user);
+    auto role = user->getParentOfType<RoleOp>();
+    if ((!wait && !arrive) || (wait && wait.getBack() != 0) ||
+        (arrive && arrive.getOneThread()) || !role || role.getElected())
+      return emitOpError("is named: all threads of roles that are not elected "
+                         "arrive at it and wait for the use at hand (C2)");
+  }
+  if (getStages() != 1)
+    return emitOpError("is named and must have one stage (C2)");
   return success();
 }
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TensorFences.h"
+#include "lpfa/Analysis/CostModel.h"
 #include "lpfa/Analysis/Schedule.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "lpfa/Dialect/LPFA/Transforms/Passes.h"
@@ -81,6 +82,7 @@ struct InsertBarriers : public lpfa::impl::InsertBarriersBase<InsertBarriers> {
 private:
   LogicalResult findWaits(KernelOp kernel);
   void mergeArrivals(KernelOp kernel, const ScheduleAnalysis &analysis);
+  void chooseNamed(KernelOp kernel, const ScheduleAnalysis &analysis);
   void declareBarriers(KernelOp kernel);
   void rewriteRole(RoleOp role);
   void rewriteBegin(RoleOp role, Operation *op, ChannelOp channel);
@@ -128,6 +130,8 @@ private:
   DenseSet<Operation *> openings;
   /// Channels whose content comes with that of another.
   DenseMap<Operation *, ChannelOp> mergedChannels;
+  /// Channels with a named barrier.
+  DenseSet<Operation *> namedChannels;
   /// Accumulators and the roles that wait for them. The takes in `waits` are
   /// erased as roles are rewritten.
   DenseSet<std::pair<Operation *, Operation *>> waitingTakers;
@@ -192,6 +196,7 @@ LogicalResult InsertBarriers::findWaits(KernelOp kernel) {
         openings.insert(get);
     });
   mergeArrivals(kernel, analysis);
+  chooseNamed(kernel, analysis);
   return success();
 }
 
@@ -258,6 +263,49 @@ void InsertBarriers::mergeArrivals(KernelOp kernel,
   }
 }
 
+/// Hands over from team to team what costs least: by named barriers, as long as
+/// there are any, where each content is got before the next is put.
+void InsertBarriers::chooseNamed(KernelOp kernel,
+                                 const ScheduleAnalysis &analysis) {
+  // Number 0 is the kernel's, and each warpgroup may have one for its team.
+  int64_t left = TargetModel::namedBarriers - 1 -
+                 int64_t(*kernel.getThreads()) /
+                     (TargetModel::warpThreads * TargetModel::warpgroupWarps);
+  for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>()) {
+    RoleOp writer, reader;
+    bool isBetweenTeams = channel.getStages() == 1;
+    for (Operation *user : channel.getChannel().getUsers()) {
+      RoleOp &role = isa<AcquireOp, PutOp>(user) ? writer : reader;
+      isBetweenTeams &= !role || role == getRole(user);
+      role = getRole(user);
+    }
+    if (!isBetweenTeams || !writer || !reader || writer.getElected() ||
+        reader.getElected() ||
+        getPutArrival(writer, channel) != Arrival::Threads || left == 0 ||
+        !analysis.isHandedOverInTurn(channel))
+      continue;
+    auto getSlots = [&](Handover handover) {
+      return getIssueSlots(handover, writer.getWarps(), reader.getWarps());
+    };
+    int64_t named = getSlots(Handover::Named),
+            each = getSlots(Handover::EachThread),
+            one = getSlots(Handover::OneThread);
+    if (named >= std::min(each, one))
+      continue;
+    --left;
+    namedChannels.insert(channel);
+    ++namedBarriers;
+    remark::passed(channel.getLoc(), remark::RemarkOpts::name("named")
+                                         .category("lpfa-barriers")
+                                         .function(kernel.getSymName()))
+        << llvm::formatv("content of '{0}' is handed over at a named barrier: "
+                         "{1} issue slots a use, an mbarrier {2} with an "
+                         "arrival a thread, {3} with one a team",
+                         channel.getName(), named, each, one)
+               .str();
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Barriers
 //===----------------------------------------------------------------------===//
@@ -266,12 +314,13 @@ void InsertBarriers::declareBarriers(KernelOp kernel) {
   Operation *firstRole = *kernel.getBody().getOps<RoleOp>().begin();
   OpBuilder builder(firstRole);
   auto declare = [&](Operation *op, StringRef suffix, int64_t stages,
-                     int64_t arrivals, const Twine &guards) -> Value {
+                     int64_t arrivals, const Twine &guards,
+                     bool isNamed = false) -> Value {
     ++barriers;
     return BarrierOp::create(builder, op->getLoc(),
                              BarrierType::get(&getContext()),
-                             (getBufferName(op) + "." + suffix).str(), stages,
-                             arrivals, builder.getStringAttr(guards));
+                             (getBufferName(op) + "." + suffix).str(), isNamed,
+                             stages, arrivals, builder.getStringAttr(guards));
   };
   for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>()) {
     Barriers &made = channelBarriers[channel];
@@ -298,7 +347,8 @@ void InsertBarriers::declareBarriers(KernelOp kernel) {
         if (mergedChannels.lookup(other) == channel)
           names += " and " + other.getName().str();
       made.full = declare(channel, "full", channel.getStages(), putCount,
-                          "content of " + names + " is there");
+                          "content of " + names + " is there",
+                          namedChannels.contains(channel));
     }
     if (needsFree(channel))
       made.free = declare(channel, "free", channel.getStages(), freeCount,
@@ -511,6 +561,7 @@ void InsertBarriers::runOnOperation() {
   waits.clear();
   openings.clear();
   mergedChannels.clear();
+  namedChannels.clear();
   waitingTakers.clear();
   channelBarriers.clear();
   turnBarriers.clear();

@@ -121,7 +121,8 @@ void PrintSchedule::runOnOperation() {
     auto arrive =
         getRoles<ArriveOp, CommitOp, ExpectBytesOp, LoadAsyncOp>(barrier);
     auto wait = getRoles<WaitOp>(barrier);
-    os << "barrier " << barrier.getName();
+    os << (barrier.getNamed() ? "named barrier " : "barrier ")
+       << barrier.getName();
     if (barrier.getStages() > 1)
       os << " of " << barrier.getStages();
     os << ", " << barrier.getArrivals()

@@ -28,3 +28,25 @@ lpfa.kernel @wait stage(synchronized) threads(128) () {
     lpfa.wait %b use %u back(1) : !lpfa.barrier
   }
 }
+
+// A named barrier counts those who wait, too; numbers go down from 15.
+// CHECK-LABEL: gpu.func @named
+// CHECK-NOT:   lpfa.mbarrier.init
+// CHECK:       lpfa.barrier.arrive 15 threads(256)
+// CHECK:       lpfa.barrier.sync 14 threads(256)
+// CHECK:       lpfa.barrier.sync 15 threads(256)
+// CHECK:       lpfa.barrier.arrive 14 threads(256)
+lpfa.kernel @named stage(synchronized) threads(256) () {
+  %full = lpfa.barrier "full" named stages(1) arrivals(128) : !lpfa.barrier
+  %free = lpfa.barrier "free" named stages(1) arrivals(128) : !lpfa.barrier
+  lpfa.role "first" warps(4 from 0) registers(64) {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    lpfa.arrive %full use %u : !lpfa.barrier
+    lpfa.wait %free use %u : !lpfa.barrier
+  }
+  lpfa.role "second" warps(4 from 4) registers(64) {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    lpfa.wait %full use %u : !lpfa.barrier
+    lpfa.arrive %free use %u : !lpfa.barrier
+  }
+}

@@ -9,10 +9,15 @@
 // WHY-DAG: remark: [Passed] merged | Category:lpfa-barriers | Function=f_kernel | {{.*}}content of 'Q0' comes with that of 'K': who reads it has waited for that
 // WHY-DAG: remark: [Passed] merged | Category:lpfa-barriers | Function=f_kernel | {{.*}}content of 'Q1' comes with that of 'K'
 
+// WHY-DAG: remark: [Passed] named | Category:lpfa-barriers | Function=f_kernel | {{.*}}content of 'factor0' is handed over at a named barrier: 8 issue slots a use, an mbarrier 20 with an arrival a thread, 28 with one a team
+// WHY-DAG: remark: [Passed] fence | Category:lpfa-barriers | Function=f_kernel | {{.*}}fence proxy_async: role "mma" (lpfa.copy_scales of 'P0') comes after role "softmax0" (lpfa.write of 'P0')
+
 // Queries are loaded while a slot of K is filled: K's barrier counts their bytes
 // before it counts its own, which come with its arrival.
 // CHECK-NOT: "Q0.full"
 // CHECK-DAG: %[[FULL:.+]] = lpfa.barrier "K.full" stages(3) arrivals(1) guards "content of K and Q0 and Q1 is there"
+// CHECK-DAG: lpfa.barrier "factor0.full" named stages(1) arrivals(128)
+// CHECK-DAG: lpfa.barrier "P0.full" stages(1) arrivals(128)
 // CHECK-DAG: %[[FREE:.+]] = lpfa.barrier "K.free"
 // CHECK-DAG: %[[QFREE:.+]] = lpfa.barrier "Q0.free"
 // CHECK:     lpfa.role "load"

@@ -422,24 +422,31 @@ def LPFA_SliceOp : LPFA_Op<"slice", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 def LPFA_BarrierOp : LPFA_Op<"barrier", [HasParent<"KernelOp">]> {
-  let summary = "a ring of mbarriers";
+  let summary = "a ring of mbarriers, or a named barrier";
   let description = [{
     Stage s counts the uses s, s + stages, ... Each use completes with
     `arrivals` arrivals (and the bytes that were expected). `guards` says in
     words what it is for.
 
+    `named`: one of the 16 barriers of a CTA (PTX 9.7.13.1), for teams of whole
+    warps. Who waits arrives by that: a use also needs all threads of the roles
+    that wait, and each of these waits for every use, in order.
+
     - (C1) `stages` and `arrivals` are positive.
+    - (C2) A named barrier has one stage, and in roles that are not elected
+      `lpfa.arrive` of all threads and `lpfa.wait` with `back` 0 use it.
 
     ```mlir
     %fullK = lpfa.barrier "K.full" stages(3) arrivals(1) : !lpfa.barrier
+    %fullF = lpfa.barrier "factor0.full" named stages(1) arrivals(128) : !lpfa.barrier
     ```
   }];
-  let arguments = (ins StrAttr:$name, I64Attr:$stages, I64Attr:$arrivals,
-                       OptionalAttr<StrAttr>:$guards);
+  let arguments = (ins StrAttr:$name, UnitAttr:$named, I64Attr:$stages,
+                       I64Attr:$arrivals, OptionalAttr<StrAttr>:$guards);
   let results = (outs LPFA_BarrierType:$barrier);
   let assemblyFormat = [{
-    $name `stages` `(` $stages `)` `arrivals` `(` $arrivals `)`
-    (`guards` $guards^)? attr-dict `:` type($barrier)
+    $name (`named` $named^)? `stages` `(` $stages `)`
+    `arrivals` `(` $arrivals `)` (`guards` $guards^)? attr-dict `:` type($barrier)
   }];
   let hasVerifier = 1;
 }

@@ -359,7 +359,10 @@ def InsertBarriers : Pass<"lpfa-insert-barriers", "::lpfa::KernelOp"> {
     Every channel gets a `full` barrier, but for those whose content comes with
     that of another: copies that are issued while their role fills a slot of the
     other, for readers that have waited for that slot anyway. The other's barrier
-    then expects the bytes of both (remark `merged`). The other waits that a
+    then expects the bytes of both (remark `merged`). What one team hands over to
+    another gets the barrier that costs fewest issue slots (remark `named`): a
+    named one, of which a CTA has 16, where each content is got before the next
+    is put, else an mbarrier at which every thread arrives. The other waits that a
     kernel could need (a slot is free, an accumulator is this role's, dead content has been
     read before a tile that overlaps it is written) are added only where no
     chain of the others implies them: the pass starts with all and drops one
@@ -403,6 +406,8 @@ def InsertBarriers : Pass<"lpfa-insert-barriers", "::lpfa::KernelOp"> {
     Statistic<"mergedBarriers", "merged-barriers",
               "barrier rings saved, as content comes with another's">,
     Statistic<"insertedWaits", "waits", "waits in all roles">,
+    Statistic<"namedBarriers", "named-barriers",
+              "barriers that are named ones">,
     Statistic<"sparedFences", "spared-fences",
               "fences dropped, as no order rests on them">,
     Statistic<"overlapWaits", "overlap-waits",

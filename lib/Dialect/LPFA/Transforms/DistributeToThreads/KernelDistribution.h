@@ -190,10 +190,11 @@ struct CursorVariables {
   int64_t stages;
 };
 
-/// The mbarriers of a ring.
+/// The mbarriers of a ring, or the number of a named barrier.
 struct BarrierRing {
   int64_t offset; // Of the first in shared memory.
   int64_t stages;
+  int32_t number = 0;
 };
 
 /// How the elements of a tile of an elementwise kernel lie in registers. A

@@ -210,10 +210,21 @@ LogicalResult KernelDistribution::layOutSharedMemory() {
   int64_t offset = llvm::alignTo(kernel.getSharedBytes().value_or(0),
                                  TargetModel::mbarrierBytes);
   barriersOffset = offset;
+  int64_t number = TargetModel::namedBarriers;
   for (auto barrier : kernel.getBody().getOps<BarrierOp>()) {
     if (int64_t(barrier.getArrivals()) > TargetModel::maxMBarrierCount)
       return barrier.emitOpError("expects more than ")
              << TargetModel::maxMBarrierCount << " arrivals";
+    // From the last on: the first are the kernel's and the teams'.
+    if (barrier.getNamed()) {
+      if (--number <= getThreads() / (TargetModel::warpThreads *
+                                      TargetModel::warpgroupWarps))
+        return barrier.emitOpError("is one named barrier too many: a CTA has ")
+               << TargetModel::namedBarriers << ", teams and the kernel among "
+               << "them";
+      barriers[barrier.getBarrier()] = {0, 0, static_cast<int32_t>(number)};
+      continue;
+    }
     barriers[barrier.getBarrier()] = {offset, int64_t(barrier.getStages())};
     offset += barrier.getStages() * TargetModel::mbarrierBytes;
   }
@@ -269,7 +280,8 @@ void KernelDistribution::buildPrologue() {
   if (!barriers.empty())
     b.when(isEqual(threadInCTA, 0), [&] {
       for (auto barrier : kernel.getBody().getOps<BarrierOp>())
-        for (int64_t i = 0, e = barrier.getStages(); i < e; ++i)
+        for (int64_t i = 0, e = barriers[barrier.getBarrier()].stages; i < e;
+             ++i)
           MBarrierInitOp::create(
               b,
               b.offset(sharedBase, barriers[barrier.getBarrier()].offset +

@@ -103,7 +103,25 @@ Value KernelDistribution::getBarrier(Value barrier, Value cursor) {
   return b.offset(ring, b.mul(slot, b.i32(TargetModel::mbarrierBytes)));
 }
 
+/// How many threads meet at a named barrier.
+static int32_t getNamedThreads(BarrierOp barrier) {
+  SmallPtrSet<Operation *, 4> waiting;
+  for (Operation *user : barrier.getBarrier().getUsers())
+    if (isa<WaitOp>(user))
+      waiting.insert(user->getParentOfType<RoleOp>());
+  int64_t threads = barrier.getArrivals();
+  for (Operation *role : waiting)
+    threads += cast<RoleOp>(role).getThreads();
+  return static_cast<int32_t>(threads);
+}
+
 LogicalResult KernelDistribution::lower(WaitOp op) {
+  if (auto barrier = op.getBarrier().getDefiningOp<BarrierOp>();
+      barrier.getNamed()) {
+    BarrierSyncOp::create(b, barriers[op.getBarrier()].number,
+                          getNamedThreads(barrier));
+    return success();
+  }
   const CursorVariables &cursor = cursors[op.getCursor()];
   int64_t back = op.getBack();
   if (back > cursor.stages)
@@ -129,6 +147,12 @@ LogicalResult KernelDistribution::lower(WaitOp op) {
 }
 
 LogicalResult KernelDistribution::lower(ArriveOp op) {
+  if (auto named = op.getBarrier().getDefiningOp<BarrierOp>();
+      named.getNamed()) {
+    BarrierArriveOp::create(b, barriers[op.getBarrier()].number,
+                            getNamedThreads(named));
+    return success();
+  }
   Value barrier = getBarrier(op.getBarrier(), op.getCursor());
   if (!op.getOneThread() || op->getParentOfType<RoleOp>().getElected())
     MBarrierArriveOp::create(b, barrier);
