@@ -481,6 +481,23 @@ FailureOr<PlanParameter> Extractor::getParameter(LaunchOp launch,
                        {Formula::get(Formula::Kind::Equal, {width, Formula(0)}),
                         Formula(16), stride});
     map.strides.push_back(stride);
+    // Said before anything is launched, in words that help.
+    std::string message =
+        PlanBuffer::getName(tensor.buffer.kind) +
+        (" " + std::to_string(tensor.buffer.index)) +
+        " has rows whose pitch is no multiple of 16 bytes, which a tensor map "
+        "cannot have: pad them";
+    Formula isAligned = Formula::get(
+        Formula::Kind::Equal,
+        {Formula::get(Formula::Kind::Mod, {stride, Formula(16)}), Formula(0)});
+    std::optional<int64_t> known = isAligned.getConstant();
+    if (known && !*known)
+      return launch.emitError(message);
+    bool isNew = llvm::none_of(plan.checks, [&](const PlanCheck &check) {
+      return check.message == message;
+    });
+    if (!known && isNew)
+      plan.checks.push_back({isAligned, message});
   }
   return parameter;
 }

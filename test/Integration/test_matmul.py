@@ -208,7 +208,20 @@ def test_sizes_that_do_not_fit():
 
 
 def test_rows_that_a_tensor_map_cannot_have():
-    with pytest.raises(lpfa.ToolError, match="multiple of 16"):
+    with pytest.raises(lpfa.ToolError, match="argument 0 has rows whose pitch is "
+                       "no multiple of 16 bytes, which a tensor map cannot "
+                       "have: pad them"):
         run("matmul", row_major_operands("matmul", 32, 32, 33), "sim")
     with pytest.raises(lpfa.ToolError, match="has rows of D that are no multiple of 16 bytes"):
         run("matmul", row_major_operands("matmul", 32, 33, 32), "sim")
+
+
+@pytest.mark.parametrize("device", ["reference", "sim"])
+def test_first_and_last_scales(device):
+    """Bytes 0 and 254, 2^-127 and 2^127, are scales like any other."""
+    a = np.full((16, 64), mx.encode(np.float32(1), "e4m3"))
+    arrays = [a, np.full((16, 2), 0, np.uint8), a, np.full((16, 2), 254, np.uint8)]
+    d = run("matmul", arrays, device)
+    np.testing.assert_array_equal(values("matmul", d), 64)
+    d = run("matmul", [*arrays[2:], *arrays[:2]], device)
+    np.testing.assert_array_equal(values("matmul", d), 64)

@@ -20,6 +20,7 @@ import pytest
 
 import lpfa
 from harness import BIN_DIR, ORDERS, has_simulator, tool
+from launcher import launch
 from lpfa import mx
 from lpfa.matmul import mx_matmul
 from test_quantize_kernels import Quantize
@@ -193,3 +194,47 @@ def test_rows_of_codes_that_a_tensor_map_cannot_have():
     with pytest.raises(lpfa.ToolError, match="has rows of codes that are no "
                                              "multiple of 16 bytes"):
         run(module(ROWS, "bf16", False), operands(32, 40, 32), "sim")
+
+
+@pytest.mark.parametrize("device", ["reference", "sim"])
+def test_sums_at_the_edges_of_scales(device):
+    """The f32 above 448 needs the next scale, unless it is rounded to bf16
+    first; sums near 2^-119 have the scale 0."""
+    a, b = (np.zeros((4, 64), np.float32) for _ in range(2))
+    a[0, 0] = a[1, 0] = 448
+    a[1, 32] = a[2, 0] = a[3, 0] = 1
+    b[0, 0] = b[0, 32] = 1
+    scales = np.full((4, 2), 127, np.uint8)
+    scales[1, 1] = 127 - 15
+    scales[2, 0], scales[3, 0] = 127 - 119, 127 - 118
+    arrays = []
+    for x, s in ((a, scales), (b, np.full((16, 2), 127, np.uint8))):
+        padded = np.zeros((len(s), 64), np.float32)
+        padded[:len(x)] = x
+        arrays += [mx.encode(padded, "e4m3"), s]
+    for dtype, bytes_ in (("f32", [127, 128, 0, 1]), ("bf16", [127, 127, 0, 1])):
+        text = module((Quantize(),), dtype, False)
+        codes, s = run(text, arrays, device)
+        assert_equal((codes, s), expected(arrays, (Quantize(),), dtype, False))
+        np.testing.assert_array_equal(s[:, 0], bytes_)
+
+
+@pytest.mark.parametrize("chip", ["sm_100a", "sm_103a"])
+def test_pitch_and_base_off_alignment(chip, tmp_path):
+    """Operands that are part of larger arrays, 16 bytes off; nothing beyond a
+    tensor is read or written."""
+    tool("lpfa-compile")
+    lpfa.compile(module(BOTH, "bf16", True), tmp_path, emit=["ptx", "plan"],
+                 chip=chip, bin_dir=BIN_DIR)
+    a, sa, b, sb = operands(70, 144, 160)
+
+    def widen(x, more):
+        pitched = np.full((x.shape[0], x.shape[1] + more), 0x7F, np.uint8)
+        pitched[:, :x.shape[1]] = x
+        return pitched[:, :x.shape[1]]
+
+    results = launch(tmp_path, "f", [widen(a, 16), widen(sa, 3), widen(b, 48), sb],
+                     tool("lpfa-sim"), fill=0xA5, shift=16)
+    assert_equal(results, expected([a, sa, b, sb], BOTH, "bf16", True))
+    with pytest.raises(AssertionError, match="argument 0 has rows whose pitch"):
+        launch(tmp_path, "f", [widen(a, 8), sa, b, sb], tool("lpfa-sim"))
