@@ -76,7 +76,7 @@ def _flags(options):
 
 def _storage(array):
     """The array as .npy holds it: types that numpy lacks as their codes."""
-    array = np.ascontiguousarray(array)
+    array = np.asarray(array, order="C")
     if array.dtype.kind == "V":  # the types of ml_dtypes
         return array.view(np.dtype(f"u{array.dtype.itemsize}"))
     return array

@@ -5,13 +5,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===-----------------------------------------------------------------------===#
-"""lpfa.rms_norm in numpy, to the bit: its order of summation is part of its
-meaning."""
+"""lpfa.rms_norm and lpfa.rms_norm_backward in numpy, to the bit: the orders of
+summation are part of their meaning."""
 
 import numpy as np
 
 _PARTIAL_SUMS = 1024
 _NEIGHBORS = 8
+_PARTIAL_ROWS = 512
 
 
 def fma(a, b, c):
@@ -32,23 +33,31 @@ def fma(a, b, c):
     return odd.view(np.float64).astype(np.float32)
 
 
-def sum_squares(x):
-    """The sum of the squares of each row of a float32 array."""
+def _add_halves(sums):
+    """Of the last dimension, a power of two, until one is left."""
+    while sums.shape[-1] > 1:
+        half = sums.shape[-1] // 2
+        sums = sums[..., :half] + sums[..., half:]
+    return sums[..., 0]
+
+
+def sum_products(x, y):
+    """The sum of the products of each row of two float32 arrays."""
     rows, width = x.shape
     chunk = _PARTIAL_SUMS * _NEIGHBORS
     chunks = -(-width // chunk)
-    padded = np.zeros((rows, chunks * chunk), np.float32)
-    padded[:, :width] = x
-    padded = padded.reshape(rows, chunks, _PARTIAL_SUMS, _NEIGHBORS)
+
+    def pad(x):
+        padded = np.zeros((rows, chunks * chunk), np.float32)
+        padded[:, :width] = x
+        return padded.reshape(rows, chunks, _PARTIAL_SUMS, _NEIGHBORS)
+
     sums = np.zeros((rows, _PARTIAL_SUMS), np.float32)
-    for part in padded.swapaxes(0, 1):
+    for a, b in zip(pad(x).swapaxes(0, 1), pad(y).swapaxes(0, 1)):
         for i in range(_NEIGHBORS):
             # A padding of zeros leaves sums as they are.
-            sums = fma(part[:, :, i], part[:, :, i], sums)
-    while sums.shape[1] > 1:
-        half = sums.shape[1] // 2
-        sums = sums[:, :half] + sums[:, half:]
-    return sums[:, 0]
+            sums = fma(a[:, :, i], b[:, :, i], sums)
+    return _add_halves(sums)
 
 
 def rms_norm(x, weight, epsilon):
@@ -58,7 +67,29 @@ def rms_norm(x, weight, epsilon):
     shape = x.shape
     x = x.reshape(-1, shape[-1])
     with np.errstate(all="ignore"):
-        mean = sum_squares(x) / np.float32(shape[-1])
+        mean = sum_products(x, x) / np.float32(shape[-1])
         rstd = np.float32(1) / np.sqrt(mean + np.float32(epsilon))
         y = (x * rstd[:, None]) * np.asarray(weight).astype(np.float32)
     return y.reshape(shape), rstd.reshape(shape[:-1])
+
+
+def rms_norm_backward(dy, x, weight, rstd):
+    """The gradients of x and of the weight, in float32 before their rounding to
+    the results' types."""
+    shape = np.shape(x)
+    width = shape[-1]
+    dy, x = (np.asarray(a).astype(np.float32).reshape(-1, width)
+             for a in (dy, x))
+    weight = np.asarray(weight).astype(np.float32)
+    factors = np.asarray(rstd).reshape(-1, 1)
+    with np.errstate(all="ignore"):
+        n, g = x * factors, dy * weight
+        c = sum_products(g, n) / np.float32(width)
+        dx = fma(-c[:, None], n, g) * factors
+        sums = np.zeros((_PARTIAL_ROWS, width), np.float32)
+        for first in range(0, len(x), _PARTIAL_ROWS):
+            rows = slice(first, first + _PARTIAL_ROWS)
+            count = len(n[rows])
+            sums[:count] = fma(dy[rows], n[rows], sums[:count])
+        dweight = _add_halves(sums.T)
+    return dx.reshape(shape), dweight

@@ -30,3 +30,39 @@ func.func @rms_norm_vector(%x: tensor<?xf32>, %w: tensor<?xf32>) -> (tensor<?xf3
       : tensor<?xf32>, tensor<?xf32> -> tensor<?xf32>, tensor<f32>
   return %y, %rstd : tensor<?xf32>, tensor<f32>
 }
+
+// CHECK-LABEL: func.func @backward(
+// CHECK:         lpfa.rms_norm_backward %{{.+}}, %{{.+}} weight %{{.+}} rstd %{{.+}} : tensor<?x?xbf16>, tensor<?x?xbf16>, tensor<?xf32>, tensor<?xf32> -> tensor<?x?xbf16>, tensor<?xf32>
+func.func @backward(%dy: tensor<?x?xbf16>, %x: tensor<?x?xbf16>, %w: tensor<?xf32>, %rstd: tensor<?xf32>) -> (tensor<?x?xbf16>, tensor<?xf32>) {
+  %dx, %dw = lpfa.rms_norm_backward %dy, %x weight %w rstd %rstd
+      : tensor<?x?xbf16>, tensor<?x?xbf16>, tensor<?xf32>, tensor<?xf32>
+      -> tensor<?x?xbf16>, tensor<?xf32>
+  return %dx, %dw : tensor<?x?xbf16>, tensor<?xf32>
+}
+
+// CHECK-LABEL: func.func @backward_batches(
+func.func @backward_batches(%dy: tensor<2x?x3x96xf32>, %x: tensor<2x?x3x96xf16>, %w: tensor<96xbf16>, %rstd: tensor<2x?x3xf32>) -> (tensor<2x?x3x96xf32>, tensor<96xbf16>) {
+  %dx, %dw = lpfa.rms_norm_backward %dy, %x weight %w rstd %rstd
+      : tensor<2x?x3x96xf32>, tensor<2x?x3x96xf16>, tensor<96xbf16>, tensor<2x?x3xf32>
+      -> tensor<2x?x3x96xf32>, tensor<96xbf16>
+  return %dx, %dw : tensor<2x?x3x96xf32>, tensor<96xbf16>
+}
+
+// CHECK-LABEL: func.func @backward_vector(
+func.func @backward_vector(%dy: tensor<?xf32>, %x: tensor<?xf32>, %w: tensor<?xf32>, %rstd: tensor<f32>) -> (tensor<?xf32>, tensor<?xf32>) {
+  %dx, %dw = lpfa.rms_norm_backward %dy, %x weight %w rstd %rstd
+      : tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<f32>
+      -> tensor<?xf32>, tensor<?xf32>
+  return %dx, %dw : tensor<?xf32>, tensor<?xf32>
+}
+
+// The gradient comes quantized.
+// CHECK-LABEL: func.func @backward_quantized(
+func.func @backward_quantized(%q: tensor<?x?xf8E5M2>, %s: tensor<?x?xf8E8M0FNU>, %x: tensor<?x?xbf16>, %w: tensor<?xbf16>, %rstd: tensor<?xf32>) -> (tensor<?x?xbf16>, tensor<?xf32>) {
+  %dy = lpfa.dequantize %q scaled %s axis(1)
+      : tensor<?x?xf8E5M2>, tensor<?x?xf8E8M0FNU> -> tensor<?x?xf32>
+  %dx, %dw = lpfa.rms_norm_backward %dy, %x weight %w rstd %rstd
+      : tensor<?x?xf32>, tensor<?x?xbf16>, tensor<?xbf16>, tensor<?xf32>
+      -> tensor<?x?xbf16>, tensor<?xf32>
+  return %dx, %dw : tensor<?x?xbf16>, tensor<?xf32>
+}

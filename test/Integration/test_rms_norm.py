@@ -16,7 +16,7 @@ import pytest
 
 import lpfa
 from harness import BIN_DIR, tool
-from lpfa import norm
+from lpfa import mx, norm
 
 SOURCE = Path(__file__).parent / "rms-norm.mlir"
 BF16 = ml_dtypes.bfloat16
@@ -112,3 +112,83 @@ def test_fma_rounds_once():
             distance = abs(Fraction(float(other)) - exact)
             assert error < distance or (
                 error == distance and not bits(np.float32(r)) & 1)
+
+
+def backward_operands(shape, dtypes=(BF16, BF16, np.float32)):
+    """dy, x, the weight and the rstd of the forward pass."""
+    dy, x = sample(shape, seed=2), sample(shape)
+    w = sample(shape[-1:], seed=1)
+    dy, x, w = (a.astype(t) for a, t in zip((dy, x, w), dtypes))
+    return dy, x, w, norm.rms_norm(x, w, np.float32(1e-6))[1]
+
+
+# Also more rows than there are partial sums of a column.
+@pytest.mark.parametrize("shape", [(1, 1), (3, 33), (7, 1000), (2, 8200),
+                                   (511, 8), (513, 9), (1100, 40), (0, 64)],
+                         ids=str)
+def test_backward(shape):
+    dy, x, w, rstd = backward_operands(shape)
+    dx, dw = run("backward", bits(dy), bits(x), w, rstd)
+    expected_dx, expected_dw = norm.rms_norm_backward(dy, x, w, rstd)
+    np.testing.assert_array_equal(bits(dx), bits(expected_dx.astype(BF16)))
+    np.testing.assert_array_equal(bits(dw), bits(expected_dw))
+
+
+def test_backward_of_batches():
+    shape = (2, 5, 3, 96)
+    dy, x, w, rstd = backward_operands(shape, (np.float32, np.float16, BF16))
+    dx, dw = run("backward_batches", dy, x, bits(w), rstd)
+    expected_dx, expected_dw = norm.rms_norm_backward(dy, x, w, rstd)
+    np.testing.assert_array_equal(bits(dx), bits(expected_dx))
+    np.testing.assert_array_equal(bits(dw), bits(expected_dw.astype(BF16)))
+
+
+def test_backward_of_a_vector():
+    dy, x, w, rstd = backward_operands((50,), (np.float32,) * 3)
+    dx, dw = run("backward_vector", dy, x, w, rstd)
+    expected_dx, expected_dw = norm.rms_norm_backward(dy, x, w, rstd)
+    np.testing.assert_array_equal(bits(dx), bits(expected_dx))
+    np.testing.assert_array_equal(bits(dw), bits(expected_dw))
+
+
+def test_backward_of_a_quantized_gradient():
+    dy, x, w, rstd = backward_operands((40, 100), (np.float32, BF16, BF16))
+    codes, scales = mx.quantize(dy, "e5m2")
+    dx, dw = run("backward_quantized", codes, scales, bits(x), bits(w), rstd)
+    dy = mx.dequantize(codes, scales, "e5m2").astype(np.float32)
+    expected_dx, expected_dw = norm.rms_norm_backward(dy, x, w, rstd)
+    np.testing.assert_array_equal(bits(dx), bits(expected_dx.astype(BF16)))
+    np.testing.assert_array_equal(bits(dw), bits(expected_dw))
+
+
+def test_gradients_are_those_of_the_function():
+    """Against differences of the forward pass in float64."""
+    dy, x, w, rstd = (a.astype(np.float64) for a in backward_operands(
+        (3, 20), (np.float32,) * 3))
+    x, w = x / np.max(np.abs(x), -1, keepdims=True), w / np.max(np.abs(w))
+
+    def loss(x, w):
+        return np.sum(dy * x / np.sqrt((x**2).mean(-1, keepdims=True)) * w)
+
+    rstd = 1 / np.sqrt((x**2).mean(-1))
+    dx, dw = norm.rms_norm_backward(dy, x, w, rstd.astype(np.float32))
+    for gradient, array in ((dx, x), (dw, w)):
+        differences = np.zeros(array.shape)
+        for i in np.ndindex(array.shape):
+            step = np.zeros(array.shape)
+            step[i] = 1e-6
+            arguments = [(a + s * step if a is array else a) for s in (1, -1)
+                         for a in (x, w)]
+            differences[i] = (loss(*arguments[:2]) - loss(*arguments[2:])) / 2e-6
+        scale = np.max(np.abs(differences))
+        assert np.max(np.abs(gradient - differences)) <= 1e-4 * scale
+
+
+def test_backward_sizes_that_do_not_fit():
+    dy, x, w, rstd = backward_operands((4, 64))
+    for name, arguments in (
+            ("dy", (dy[:3], x, w, rstd)), ("the weight", (dy, x, w[:5], rstd)),
+            ("rstd", (dy, x, w, rstd[:2]))):
+        dy_, x_, w_, rstd_ = arguments
+        with pytest.raises(lpfa.ToolError, match=f"of {name}"):
+            run("backward", bits(dy_), bits(x_), w_, rstd_)

@@ -41,8 +41,8 @@ struct ConvertLPFAToLinalg
     ConversionTarget target(getContext());
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     target.addIllegalOp<QuantizeOp, DequantizeOp, PackScalesOp, UnpackScalesOp,
-                        ScatterScalesOp, GatherScalesOp, RMSNormOp, MatmulOp,
-                        AttentionOp>();
+                        ScatterScalesOp, GatherScalesOp, RMSNormOp,
+                        RMSNormBackwardOp, MatmulOp, AttentionOp>();
     if (failed(applyPartialConversion(getOperation(), target,
                                       std::move(patterns))))
       signalPassFailure();

@@ -23,21 +23,16 @@ static constexpr int64_t kPartialSums = 1024;
 static constexpr int64_t kNeighbors = 8;
 
 namespace {
-class RMSNormBuilder {
-public:
-  RMSNormBuilder(OpBuilder &builder, RMSNormOp op)
-      : b(builder), loc(op.getLoc()), op(op),
-        rank(op.getInput().getType().getRank()),
-        sizes(tensor::getMixedSizes(builder, loc, op.getInput())),
+using Body = function_ref<Value(OpBuilder &, Location, ValueRange)>;
+
+/// What normalization and its gradients have in common.
+class RowBuilder {
+protected:
+  RowBuilder(OpBuilder &builder, Location loc, Value input)
+      : b(builder), loc(loc),
+        rank(cast<RankedTensorType>(input.getType()).getRank()),
+        sizes(tensor::getMixedSizes(builder, loc, input)),
         rows(ArrayRef(sizes).drop_back()) {}
-
-  /// The sum of the squares of every row, in the order that the op defines.
-  Value sumSquares();
-  Value reciprocalDeviation(Value sums);
-  Value normalize(Value rstd);
-
-private:
-  using Body = function_ref<Value(OpBuilder &, Location, ValueRange)>;
 
   Value f32(float value) {
     return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
@@ -47,27 +42,82 @@ private:
                ? x
                : arith::ExtFOp::create(b, loc, b.getF32Type(), x).getResult();
   }
-  /// The elements that `body` gives, over all dimensions of `maps`.
+  static Value round(OpBuilder &b, Location loc, Type element, Value x) {
+    return element.isF32()
+               ? x
+               : arith::TruncFOp::create(b, loc, element, x).getResult();
+  }
+  Value empty(ArrayRef<OpFoldResult> shape, Type element) {
+    return tensor::EmptyOp::create(b, loc, shape, element);
+  }
+  Value zeros(ArrayRef<OpFoldResult> shape) {
+    return linalg::FillOp::create(b, loc, f32(0), empty(shape, b.getF32Type()))
+        .getResult(0);
+  }
+  /// The elements that `body` gives, over all dimensions of `maps`; the one
+  /// that it `reduces` runs innermost.
   Value generic(ValueRange inputs, Value init, ArrayRef<AffineMap> maps,
-                Body body, bool reduces = false);
-  Value halve(Value sums, int64_t distance);
+                Body body, std::optional<int64_t> reduces = std::nullopt);
+  /// Adds halves of a dimension of `sums`, of that many, until one is left.
+  Value addHalves(Value sums, int64_t dimension, int64_t count);
+  /// Sums over rows in the order that `lpfa.rms_norm` defines; `body` adds to
+  /// its last argument.
+  Value sumRows(ValueRange inputs, ArrayRef<AffineMap> maps, Body body);
+  /// The number of columns as f32.
+  Value getWidth();
+  /// Of what has a value for each row, for each column.
+  AffineMap getRowMap() {
+    return b.getMultiDimIdentityMap(rank).dropResult(rank - 1);
+  }
+  AffineMap getColumnMap() {
+    return AffineMap::get(rank, 0, b.getAffineDimExpr(rank - 1),
+                          b.getContext());
+  }
 
   OpBuilder &b;
   Location loc;
-  RMSNormOp op;
   int64_t rank;
   SmallVector<OpFoldResult> sizes;
   ArrayRef<OpFoldResult> rows;
 };
+
+class RMSNormBuilder : RowBuilder {
+public:
+  RMSNormBuilder(OpBuilder &builder, RMSNormOp op)
+      : RowBuilder(builder, op.getLoc(), op.getInput()), op(op) {}
+
+  /// The sum of the squares of every row, in the order that the op defines.
+  Value sumSquares();
+  Value reciprocalDeviation(Value sums);
+  Value normalize(Value rstd);
+
+private:
+  RMSNormOp op;
+};
+
+/// Over matrices: leading dimensions make one.
+class RMSNormBackwardBuilder : RowBuilder {
+public:
+  RMSNormBackwardBuilder(OpBuilder &builder, RMSNormBackwardOp op, Value dy,
+                         Value x, Value rstd)
+      : RowBuilder(builder, op.getLoc(), x), op(op), dy(dy), x(x), rstd(rstd) {}
+
+  Value getInputGradient();
+  Value getWeightGradient();
+
+private:
+  RMSNormBackwardOp op;
+  Value dy, x, rstd;
+};
 } // namespace
 
-Value RMSNormBuilder::generic(ValueRange inputs, Value init,
-                              ArrayRef<AffineMap> maps, Body body,
-                              bool reduces) {
+Value RowBuilder::generic(ValueRange inputs, Value init,
+                          ArrayRef<AffineMap> maps, Body body,
+                          std::optional<int64_t> reduces) {
   SmallVector<utils::IteratorType> iterators(maps.front().getNumDims(),
                                              utils::IteratorType::parallel);
   if (reduces)
-    iterators.back() = utils::IteratorType::reduction;
+    iterators[*reduces] = utils::IteratorType::reduction;
   auto build = [&](OpBuilder &builder, Location loc, ValueRange arguments) {
     linalg::YieldOp::create(builder, loc, body(builder, loc, arguments));
   };
@@ -76,88 +126,150 @@ Value RMSNormBuilder::generic(ValueRange inputs, Value init,
       .getResult(0);
 }
 
-/// Adds the upper half of 2 * `distance` partial sums of each row to the lower.
-Value RMSNormBuilder::halve(Value sums, int64_t distance) {
-  SmallVector<OpFoldResult> offsets(rank, b.getIndexAttr(0));
-  SmallVector<OpFoldResult> strides(rank, b.getIndexAttr(1));
-  SmallVector<OpFoldResult> half(rows);
-  half.push_back(b.getIndexAttr(distance));
-  Value lower =
-      tensor::ExtractSliceOp::create(b, loc, sums, offsets, half, strides);
-  offsets.back() = b.getIndexAttr(distance);
-  Value upper =
-      tensor::ExtractSliceOp::create(b, loc, sums, offsets, half, strides);
-  Value init = tensor::EmptyOp::create(b, loc, half, b.getF32Type());
-  AffineMap identity = b.getMultiDimIdentityMap(rank);
-  return generic({lower, upper}, init, {identity, identity, identity},
-                 [](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                   return arith::AddFOp::create(b, loc, args[0], args[1]);
-                 });
-}
-
-Value RMSNormBuilder::sumSquares() {
-  SmallVector<OpFoldResult> partial(rows);
-  partial.push_back(b.getIndexAttr(kPartialSums));
-  Value init =
-      linalg::FillOp::create(
-          b, loc, f32(0),
-          tensor::EmptyOp::create(b, loc, partial, b.getF32Type()).getResult())
-          .getResult(0);
-  AffineMap identity = b.getMultiDimIdentityMap(rank);
-  AffineExpr column = b.getAffineDimExpr(rank - 1);
-  AffineMap toPartial = identity.replace(
-      column, column.floorDiv(kNeighbors) % kPartialSums, rank, 0);
-  Value sums = generic(
-      op.getInput(), init, {identity, toPartial},
-      [](OpBuilder &b, Location loc, ValueRange args) -> Value {
-        Value x = widen(b, loc, args[0]);
-        return math::FmaOp::create(b, loc, x, x, args[1]);
-      },
-      /*reduces=*/true);
-  for (int64_t distance = kPartialSums / 2; distance > 0; distance /= 2)
-    sums = halve(sums, distance);
+Value RowBuilder::addHalves(Value sums, int64_t dimension, int64_t count) {
+  SmallVector<OpFoldResult> half = tensor::getMixedSizes(b, loc, sums);
+  SmallVector<OpFoldResult> strides(half.size(), b.getIndexAttr(1));
+  AffineMap identity = b.getMultiDimIdentityMap(half.size());
+  for (int64_t distance = count / 2; distance > 0; distance /= 2) {
+    SmallVector<OpFoldResult> offsets(half.size(), b.getIndexAttr(0));
+    half[dimension] = b.getIndexAttr(distance);
+    Value lower =
+        tensor::ExtractSliceOp::create(b, loc, sums, offsets, half, strides);
+    offsets[dimension] = b.getIndexAttr(distance);
+    Value upper =
+        tensor::ExtractSliceOp::create(b, loc, sums, offsets, half, strides);
+    sums = generic({lower, upper}, empty(half, b.getF32Type()),
+                   {identity, identity, identity},
+                   [](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                     return arith::AddFOp::create(b, loc, args[0], args[1]);
+                   });
+  }
   return sums;
 }
 
-Value RMSNormBuilder::reciprocalDeviation(Value sums) {
+Value RowBuilder::sumRows(ValueRange inputs, ArrayRef<AffineMap> maps,
+                          Body body) {
+  SmallVector<OpFoldResult> partial(rows);
+  partial.push_back(b.getIndexAttr(kPartialSums));
+  AffineExpr column = b.getAffineDimExpr(rank - 1);
+  SmallVector<AffineMap> allMaps(maps);
+  allMaps.push_back(b.getMultiDimIdentityMap(rank).replace(
+      column, column.floorDiv(kNeighbors) % kPartialSums, rank, 0));
+  Value sums = generic(inputs, zeros(partial), allMaps, body, rank - 1);
+  return addHalves(sums, rank - 1, kPartialSums);
+}
+
+Value RowBuilder::getWidth() {
   Value width = arith::IndexCastOp::create(
       b, loc, b.getI64Type(),
       getValueOrCreateConstantIndexOp(b, loc, sizes.back()));
-  Value count = arith::SIToFPOp::create(b, loc, b.getF32Type(), width);
+  return arith::SIToFPOp::create(b, loc, b.getF32Type(), width);
+}
+
+Value RMSNormBuilder::sumSquares() {
+  return sumRows(op.getInput(), b.getMultiDimIdentityMap(rank),
+                 [](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                   Value x = widen(b, loc, args[0]);
+                   return math::FmaOp::create(b, loc, x, x, args[1]);
+                 });
+}
+
+Value RMSNormBuilder::reciprocalDeviation(Value sums) {
+  Value count = getWidth();
   AffineMap rowMap = b.getMultiDimIdentityMap(rank - 1);
   SmallVector<AffineExpr> first(rowMap.getResults());
   first.push_back(b.getAffineConstantExpr(0));
-  Value init = tensor::EmptyOp::create(b, loc, rows, b.getF32Type());
-  return generic(
-      sums, init, {AffineMap::get(rank - 1, 0, first, b.getContext()), rowMap},
-      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-        Value mean = arith::DivFOp::create(b, loc, args[0], count);
-        Value epsilon = arith::ConstantOp::create(b, loc, op.getEpsilonAttr());
-        Value root = math::SqrtOp::create(
-            b, loc, arith::AddFOp::create(b, loc, mean, epsilon));
-        Value one = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(1));
-        return arith::DivFOp::create(b, loc, one, root);
-      });
+  return generic(sums, empty(rows, b.getF32Type()),
+                 {AffineMap::get(rank - 1, 0, first, b.getContext()), rowMap},
+                 [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                   Value mean = arith::DivFOp::create(b, loc, args[0], count);
+                   Value epsilon =
+                       arith::ConstantOp::create(b, loc, op.getEpsilonAttr());
+                   Value root = math::SqrtOp::create(
+                       b, loc, arith::AddFOp::create(b, loc, mean, epsilon));
+                   Value one =
+                       arith::ConstantOp::create(b, loc, b.getF32FloatAttr(1));
+                   return arith::DivFOp::create(b, loc, one, root);
+                 });
 }
 
 Value RMSNormBuilder::normalize(Value rstd) {
   AffineMap identity = b.getMultiDimIdentityMap(rank);
-  AffineMap rowMap = identity.dropResult(rank - 1);
-  AffineMap columnMap =
-      AffineMap::get(rank, 0, b.getAffineDimExpr(rank - 1), b.getContext());
   Type element = op.getOutput().getType().getElementType();
-  Value init = tensor::EmptyOp::create(b, loc, sizes, element);
-  return generic(
-      {op.getInput(), rstd, op.getWeight()}, init,
-      {identity, rowMap, columnMap, identity},
-      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-        Value x =
-            arith::MulFOp::create(b, loc, widen(b, loc, args[0]), args[1]);
-        Value y = arith::MulFOp::create(b, loc, x, widen(b, loc, args[2]));
-        return element.isF32()
-                   ? y
-                   : arith::TruncFOp::create(b, loc, element, y).getResult();
+  return generic({op.getInput(), rstd, op.getWeight()}, empty(sizes, element),
+                 {identity, getRowMap(), getColumnMap(), identity},
+                 [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                   Value x = arith::MulFOp::create(
+                       b, loc, widen(b, loc, args[0]), args[1]);
+                   Value y =
+                       arith::MulFOp::create(b, loc, x, widen(b, loc, args[2]));
+                   return round(b, loc, element, y);
+                 });
+}
+
+/// x * rstd and dy * weight of an element, from dy, x, rstd and the weight.
+static std::pair<Value, Value> getProducts(OpBuilder &b, Location loc, Value dy,
+                                           Value x, Value rstd, Value weight) {
+  return {arith::MulFOp::create(b, loc, x, rstd),
+          arith::MulFOp::create(b, loc, dy, weight)};
+}
+
+Value RMSNormBackwardBuilder::getInputGradient() {
+  AffineMap identity = b.getMultiDimIdentityMap(rank), rowMap = getRowMap();
+  SmallVector<AffineMap> maps = {identity, identity, rowMap, getColumnMap()};
+  SmallVector<Value> inputs = {dy, x, rstd, op.getWeight()};
+  Value sums = sumRows(
+      inputs, maps, [](OpBuilder &b, Location loc, ValueRange args) -> Value {
+        auto [n, g] =
+            getProducts(b, loc, widen(b, loc, args[0]), widen(b, loc, args[1]),
+                        args[2], widen(b, loc, args[3]));
+        return math::FmaOp::create(b, loc, g, n, args[4]);
       });
+  SmallVector<AffineExpr> first(rowMap.getResults());
+  first.push_back(b.getAffineConstantExpr(0));
+  Value width = getWidth();
+  Type element = op.getDx().getType().getElementType();
+  inputs.push_back(sums);
+  maps.push_back(AffineMap::get(rank, 0, first, b.getContext()));
+  maps.push_back(identity);
+  return generic(inputs, empty(sizes, element), maps,
+                 [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                   auto [n, g] = getProducts(b, loc, widen(b, loc, args[0]),
+                                             widen(b, loc, args[1]), args[2],
+                                             widen(b, loc, args[3]));
+                   Value c = arith::DivFOp::create(b, loc, args[4], width);
+                   Value rest = math::FmaOp::create(
+                       b, loc, arith::NegFOp::create(b, loc, c), n, g);
+                   Value dx = arith::MulFOp::create(b, loc, rest, args[2]);
+                   return round(b, loc, element, dx);
+                 });
+}
+
+Value RMSNormBackwardBuilder::getWeightGradient() {
+  constexpr int64_t count = RMSNormBackwardOp::kPartialRows;
+  AffineMap identity = b.getMultiDimIdentityMap(2);
+  AffineExpr row = b.getAffineDimExpr(0), column = b.getAffineDimExpr(1);
+  // Rows come before columns, so each sum is in their order.
+  Value sums = generic(
+      {dy, x, rstd}, zeros({b.getIndexAttr(count), sizes[1]}),
+      {identity, identity, getRowMap(),
+       AffineMap::get(2, 0, {row % count, column}, b.getContext())},
+      [](OpBuilder &b, Location loc, ValueRange args) -> Value {
+        Value n =
+            arith::MulFOp::create(b, loc, widen(b, loc, args[1]), args[2]);
+        return math::FmaOp::create(b, loc, widen(b, loc, args[0]), n, args[3]);
+      },
+      /*reduces=*/0);
+  sums = addHalves(sums, 0, count);
+  Type element = op.getDweight().getType().getElementType();
+  AffineMap columnMap = b.getMultiDimIdentityMap(1);
+  AffineMap firstRow =
+      AffineMap::get(1, 0, {b.getAffineConstantExpr(0), b.getAffineDimExpr(0)},
+                     b.getContext());
+  return generic(sums, empty(sizes[1], element), {firstRow, columnMap},
+                 [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                   return round(b, loc, element, args[0]);
+                 });
 }
 
 namespace {
@@ -183,8 +295,65 @@ struct RMSNormLowering : OpRewritePattern<RMSNormOp> {
     return success();
   }
 };
+
+struct RMSNormBackwardLowering : OpRewritePattern<RMSNormBackwardOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(RMSNormBackwardOp op,
+                                PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    SmallVector<OpFoldResult> sizes =
+        tensor::getMixedSizes(rewriter, loc, op.getInput());
+    emitSizeChecks(rewriter, op, op.getDy(), sizes, "dy");
+    emitSizeChecks(rewriter, op, op.getWeight(), sizes.back(), "the weight");
+    emitSizeChecks(rewriter, op, op.getRstd(), ArrayRef(sizes).drop_back(),
+                   "rstd");
+    // One dimension of rows.
+    int64_t rank = sizes.size();
+    SmallVector<ReassociationIndices> matrix(2), vector(1);
+    for (int64_t i = 0; i + 1 < rank; ++i) {
+      matrix[0].push_back(i);
+      vector[0].push_back(i);
+    }
+    matrix[1].push_back(rank - 1);
+    auto collapse = [&](Value tensor,
+                        ArrayRef<ReassociationIndices> groups) -> Value {
+      auto type = cast<RankedTensorType>(tensor.getType());
+      int64_t to = groups.size();
+      if (type.getRank() == to)
+        return tensor;
+      if (type.getRank() > to)
+        return tensor::CollapseShapeOp::create(rewriter, loc, tensor, groups);
+      // A vector is a row, a scalar the factor of one.
+      SmallVector<int64_t> shape = {1};
+      llvm::append_range(shape, type.getShape());
+      SmallVector<ReassociationIndices> whole;
+      if (type.getRank() == 1)
+        whole.push_back({0, 1});
+      return tensor::ExpandShapeOp::create(
+          rewriter, loc, RankedTensorType::get(shape, type.getElementType()),
+          tensor, whole);
+    };
+    RMSNormBackwardBuilder builder(rewriter, op, collapse(op.getDy(), matrix),
+                                   collapse(op.getInput(), matrix),
+                                   collapse(op.getRstd(), vector));
+    Value dx = builder.getInputGradient();
+    if (rank == 1)
+      dx = tensor::CollapseShapeOp::create(
+          rewriter, loc, dx, ArrayRef<ReassociationIndices>{{0, 1}});
+    else if (rank > 2)
+      dx = tensor::ExpandShapeOp::create(rewriter, loc, op.getDx().getType(),
+                                         dx, matrix, sizes);
+    SmallVector<Value> results = {dx, builder.getWeightGradient()};
+    for (auto [result, value] : llvm::zip(op.getResults(), results))
+      if (value.getType() != result.getType())
+        value = tensor::CastOp::create(rewriter, loc, result.getType(), value);
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
 } // namespace
 
 void lpfa::populateNormalizationToLinalgPatterns(RewritePatternSet &patterns) {
-  patterns.add<RMSNormLowering>(patterns.getContext());
+  patterns.add<RMSNormLowering, RMSNormBackwardLowering>(patterns.getContext());
 }

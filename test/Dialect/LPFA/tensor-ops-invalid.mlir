@@ -892,3 +892,43 @@ func.func @f(%a: tensor<4x64xf8E4M3FN>, %sa: tensor<4x2xf8E8M0FNU>, %b: tensor<8
   %d = lpfa.matmul %a scaled %sa, %b scaled %sb : tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU>, tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU> -> tensor<8x4xf32>
   return
 }
+
+// -----
+
+func.func @rms_norm_backward_c1(%x: tensor<f32>, %w: tensor<4xf32>, %r: tensor<f32>) {
+  // expected-error @below {{expects an input of rank 1 or more (C1)}}
+  %d:2 = lpfa.rms_norm_backward %x, %x weight %w rstd %r : tensor<f32>, tensor<f32>, tensor<4xf32>, tensor<f32> -> tensor<f32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_backward_c2(%y: tensor<3x8xf32>, %x: tensor<?x8xf32>, %w: tensor<8xf32>, %r: tensor<?xf32>) {
+  // expected-error @below {{expects gradients of the shape of the input (C2)}}
+  %d:2 = lpfa.rms_norm_backward %y, %x weight %w rstd %r : tensor<3x8xf32>, tensor<?x8xf32>, tensor<8xf32>, tensor<?xf32> -> tensor<?x8xf32>, tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_backward_c3(%x: tensor<?x8xf32>, %w: tensor<4xf32>, %r: tensor<?xf32>) {
+  // expected-error @below {{expects a weight for each of 8 columns, but got 4 (C3)}}
+  %d:2 = lpfa.rms_norm_backward %x, %x weight %w rstd %r : tensor<?x8xf32>, tensor<?x8xf32>, tensor<4xf32>, tensor<?xf32> -> tensor<?x8xf32>, tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_backward_c3(%x: tensor<?x8xf32>, %w: tensor<8xf32>, %r: tensor<?xf32>) {
+  // expected-error @below {{expects a gradient of the weight for each column (C3)}}
+  %d:2 = lpfa.rms_norm_backward %x, %x weight %w rstd %r : tensor<?x8xf32>, tensor<?x8xf32>, tensor<8xf32>, tensor<?xf32> -> tensor<?x8xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_backward_c4(%x: tensor<?x8xf32>, %w: tensor<8xf32>, %r: tensor<8xf32>) {
+  // expected-error @below {{expects rstd to have the input's shape without its last dimension (C4)}}
+  %d:2 = lpfa.rms_norm_backward %x, %x weight %w rstd %r : tensor<?x8xf32>, tensor<?x8xf32>, tensor<8xf32>, tensor<8xf32> -> tensor<?x8xf32>, tensor<8xf32>
+  return
+}

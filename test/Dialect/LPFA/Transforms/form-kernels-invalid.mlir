@@ -128,6 +128,14 @@ func.func @norm_too_wide(%x: tensor<4x65537xbf16>, %w: tensor<65537xbf16>) -> te
 
 // -----
 
+func.func @norm_backward(%x: tensor<4x64xf32>, %w: tensor<64xf32>, %r: tensor<4xf32>) -> tensor<64xf32> {
+  // expected-error @below {{has no kernel yet; the reference runs it}}
+  %dx, %dw = lpfa.rms_norm_backward %x, %x weight %w rstd %r : tensor<4x64xf32>, tensor<4x64xf32>, tensor<64xf32>, tensor<4xf32> -> tensor<4x64xf32>, tensor<64xf32>
+  return %dw : tensor<64xf32>
+}
+
+// -----
+
 func.func @matmul_format(%a: tensor<4x64xf6E2M3FN>, %sa: tensor<4x2xf8E8M0FNU>) -> tensor<4x4xf32> {
   // expected-error @below {{over 'f6E2M3FN' has no kernel yet; f8E4M3FN and f8E5M2 have one}}
   %d = lpfa.matmul %a scaled %sa, %a scaled %sa

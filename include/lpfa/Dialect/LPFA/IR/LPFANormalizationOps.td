@@ -66,4 +66,61 @@ def LPFA_RMSNormOp : LPFA_TensorOp<"rms_norm"> {
   }];
 }
 
+def LPFA_RMSNormBackwardOp : LPFA_TensorOp<"rms_norm_backward"> {
+  let summary = "the gradients of lpfa.rms_norm";
+  let description = [{
+    From the gradient dy of the output of `lpfa.rms_norm`, its input x, its
+    weight and the `rstd` that it gave. For each row of K elements, in f32 with
+    every operation rounded to nearest even:
+
+    ```
+    n  = x * rstd
+    g  = dy * weight
+    c  = sum(g * n) / K
+    dx = round(fma(-c, n, g) * rstd)             to the type of dx
+    ```
+
+    The order of that sum is the one that `lpfa.rms_norm` defines, with
+    `fma(g, n, s[j])` for the squares. Over all R rows, those of leading
+    dimensions one after the other:
+
+    ```
+    p[b] = fma(dy, n, p[b]), from 0, in the order of r, over the rows r
+           with r % 512 = b
+    for d in 256, 128, ..., 1:  p[b] += p[b + d] for b < d
+    dweight = round(p[0])                        to the type of dweight
+    ```
+
+    A quantized dy is one that `lpfa.dequantize` gives. A NaN or an infinity is
+    as the formulas say.
+
+    Constraints:
+
+    - (C1) `input` has rank 1 or more.
+    - (C2) `dy` and `dx` have the shape of `input`.
+    - (C3) `weight` and `dweight` have the size of the last dimension of `input`.
+    - (C4) `rstd` has the shape of `input` without its last dimension.
+
+    Example:
+
+    ```mlir
+    %dx, %dw = lpfa.rms_norm_backward %dy, %x weight %w rstd %rstd
+        : tensor<?x4096xbf16>, tensor<?x4096xbf16>, tensor<4096xf32>, tensor<?xf32>
+        -> tensor<?x4096xbf16>, tensor<4096xf32>
+    ```
+  }];
+  let arguments = (ins LPFA_WideTensor:$dy, LPFA_WideTensor:$input,
+                       LPFA_WideVector:$weight, LPFA_F32Tensor:$rstd);
+  let results = (outs LPFA_WideTensor:$dx, LPFA_WideVector:$dweight);
+  let assemblyFormat = [{
+    $dy `,` $input `weight` $weight `rstd` $rstd attr-dict `:` type($dy) `,`
+    type($input) `,` type($weight) `,` type($rstd) `->` type($dx) `,`
+    type($dweight)
+  }];
+  let extraClassDeclaration = [{
+    /// Partial sums of the gradient of a column's weight.
+    static constexpr int64_t kPartialRows = 512;
+  }];
+}
+
 #endif // LPFA_DIALECT_LPFA_IR_LPFANORMALIZATIONOPS_TD

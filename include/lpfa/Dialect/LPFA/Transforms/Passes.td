@@ -205,7 +205,8 @@ def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
     element types than f8E4M3FN and f8E5M2; products of more than three batch
     dimensions or with rows that are no multiple of 16 bytes; and for
     `lpfa.quantize` and `lpfa.dequantize` along another dimension than the last
-    two, or NVFP4's along another than the last; and for `lpfa.rms_norm` of rows
+    two, or NVFP4's along another than the last; for `lpfa.rms_norm_backward`; and
+    for `lpfa.rms_norm` of rows
     of unknown width or of more than 65,536 elements.
 
     Before:
