@@ -396,6 +396,8 @@ bool Cluster::failPolls() {
 void Cluster::finishRun() {
   if (!stopped())
     finishAsync();
+  if (!stopped() && races)
+    races->checkExit();
   for (const auto &cta : ctas) {
     for (const auto &warp : cta->warps) {
       statistics.warpInstructions += warp->instructionCount;

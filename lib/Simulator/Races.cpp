@@ -275,15 +275,46 @@ bool RaceDetector::tensor(AsyncOperation &operation, const Cta &cta,
   return true;
 }
 
+void RaceDetector::checkExit() {
+  for (unsigned rank = 0; rank != sharedGranules.size(); ++rank) {
+    Clock known;
+    for (unsigned w = 0; w != warpsPerCta; ++w)
+      known.join(warps[rank * warpsPerCta + w].order);
+    for (auto [index, granule] : llvm::enumerate(sharedGranules[rank]))
+      for (const Record &r : granule) {
+        // CUTLASS does not wait for the reads of its last stores.
+        bool counts = r.isWrite || cluster.context.options.checks.strictFences;
+        if (!counts || known[r.component] >= r.epoch)
+          continue;
+        Finding finding;
+        finding.kind = "race";
+        const char *verb = r.isWrite ? "write" : "read";
+        finding.message = std::string("a ") + verb + " of shared memory at 0x" +
+                          llvm::utohexstr(index * granuleBytes) + " of " +
+                          cluster.ctas[rank]->name() +
+                          " and the CTA's exit are not ordered";
+        finding.sites.push_back(siteOf(r.instruction, r.component));
+        finding.notes.push_back("missing: a wait of a thread of the CTA for " +
+                                nameOf(r.component) + " after its " + verb);
+        cluster.addFinding(std::move(finding));
+        if (cluster.stopped())
+          return;
+        break;
+      }
+  }
+}
+
 RaceDetector::Problem RaceDetector::missingFence(const Agent &agent,
                                                  const Record &earlier,
                                                  bool isWrite,
                                                  bool isTensor) const {
   const Checks &checks = cluster.context.options.checks;
   if (isTensor) {
-    // Between tcgen05 accesses of different warps.
+    // Between asynchronous tcgen05 accesses of different warps; a deallocation
+    // is synchronous (PTX ISA 9.7.16.6.1).
     bool sameWarp = warpOf(earlier.component) == warpOf(agent.component);
-    return checks.strictFences && !sameWarp && (isWrite || earlier.isWrite) &&
+    return checks.strictFences && !agent.isGeneric && !sameWarp &&
+                   (isWrite || earlier.isWrite) &&
                    agent.history.taken[earlier.component] < earlier.epoch
                ? Problem::TensorFence
                : Problem::Unordered;
@@ -299,10 +330,18 @@ RaceDetector::Problem RaceDetector::missingFence(const Agent &agent,
                                           : Problem::Unordered;
 }
 
-void RaceDetector::forgetTensor(const Cta &cta, unsigned firstColumn,
-                                unsigned columns) {
-  for (unsigned g = 4 * firstColumn; g != 4 * (firstColumn + columns); ++g)
-    tensorGranules[cta.rank][g].clear();
+bool RaceDetector::deallocate(Warp &warp, unsigned firstColumn,
+                              unsigned columns) {
+  Agent agent = agentOf(warp);
+  constexpr uint16_t allLanesOfQuarter = 3;
+  unsigned rank = warp.cta.rank;
+  for (unsigned g = 4 * firstColumn; g != 4 * (firstColumn + columns); ++g) {
+    if (!touch(agent, tensorGranules[rank][g], allLanesOfQuarter, Access::Write,
+               /*isTensor=*/true, rank, g))
+      return false;
+    tensorGranules[rank][g].clear();
+  }
+  return true;
 }
 
 bool RaceDetector::touch(const Agent &agent, Granule &granule, uint16_t mask,
@@ -370,6 +409,17 @@ std::string RaceDetector::nameOf(unsigned component) const {
   return names[lane] + cta.warps[warp % warpsPerCta]->name();
 }
 
+Site RaceDetector::siteOf(const Instruction *instruction,
+                          unsigned component) const {
+  Site site;
+  site.agent = nameOf(component);
+  if (instruction) {
+    site.line = instruction->line;
+    site.instruction = instruction->text.str();
+  }
+  return site;
+}
+
 bool RaceDetector::report(const Agent &agent, const Record &earlier,
                           Access access, bool isTensor, unsigned rank,
                           uint32_t where, Problem problem) {
@@ -413,17 +463,8 @@ bool RaceDetector::report(const Agent &agent, const Record &earlier,
         " behind it");
     break;
   }
-  auto site = [&](const Instruction *instruction, unsigned component) {
-    Site s;
-    s.agent = nameOf(component);
-    if (instruction) {
-      s.line = instruction->line;
-      s.instruction = instruction->text.str();
-    }
-    return s;
-  };
-  finding.sites.push_back(site(agent.instruction, agent.component));
-  finding.sites.push_back(site(earlier.instruction, earlier.component));
+  finding.sites.push_back(siteOf(agent.instruction, agent.component));
+  finding.sites.push_back(siteOf(earlier.instruction, earlier.component));
   cluster.addFinding(std::move(finding));
   return !cluster.stopped();
 }

@@ -35,6 +35,7 @@ class PipeOperation;
 class Warp;
 struct Instruction;
 struct MBarrier;
+struct Site;
 
 /// A vector clock; components beyond its end are zero.
 class Clock {
@@ -172,8 +173,12 @@ public:
               Scope scope, bool isUnchanged);
   bool global(AsyncOperation &operation, uint64_t address, uint64_t bytes,
               Access access, Scope scope);
-  /// Columns are released: what was done to them no longer matters.
-  void forgetTensor(const Cta &cta, unsigned firstColumn, unsigned columns);
+  /// Columns of the warp's CTA are released, behind all accesses to them, which
+  /// no longer matter.
+  bool deallocate(Warp &warp, unsigned firstColumn, unsigned columns);
+  /// The end of the cluster: a CTA's shared memory is gone when its last thread
+  /// exits, so one of its warps must know of every access.
+  void checkExit();
 
 private:
   /// Who makes an access.
@@ -211,6 +216,7 @@ private:
   Problem missingFence(const Agent &agent, const Record &earlier, bool isWrite,
                        bool isTensor) const;
   std::string nameOf(unsigned component) const;
+  Site siteOf(const Instruction *instruction, unsigned component) const;
   /// The warp of a component, or ~0u for copies on a barrier.
   unsigned warpOf(unsigned component) const;
   unsigned addComponent(unsigned warp, uint32_t barrier);

@@ -167,9 +167,9 @@ Status deallocate(Warp &w, const Instruction &i, LaneMask mask) {
   if (llvm::Error e =
           w.cta.tensor->deallocate(w.lane(i[0], l), w.lane(i[1], l)))
     return fail(w, std::move(e)), Status::Stop;
-  if (w.cluster.races)
-    w.cluster.races->forgetTensor(w.cta, w.lane(i[0], l) & 0xFFFF,
-                                  w.lane(i[1], l));
+  if (w.cluster.races && !w.cluster.races->deallocate(
+                             w, w.lane(i[0], l) & 0xFFFF, w.lane(i[1], l)))
+    return Status::Stop;
   w.cluster.event();
   return Status::Next;
 }

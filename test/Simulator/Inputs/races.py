@@ -121,6 +121,25 @@ wait:
                    self.INITS.format(more=late, used="other"),
                    [Out([1], "uint32")], **more)
 
+    def test_ctas_exit_behind_accesses_of_others(self):
+        text = """
+.shared .align 4 .b32 cell;
+.visible .entry kernel() {{
+  .reg .b32 %r, %peer;
+  mov.u32 %r, %cluster_ctarank;
+  xor.b32 %r, %r, 1;
+  mapa.shared::cluster.u32 %peer, cell, %r;
+  barrier.cluster.arrive;
+  barrier.cluster.wait;
+  st.shared::cluster.b32 [%peer], 1;
+  {last}
+  ret;
+}}"""
+        more = dict(block=32, grid=2, cluster=2)
+        run(text.format(last="barrier.cluster.arrive; barrier.cluster.wait;"), [], **more)
+        self.finds("race: a write of shared memory .* exit are not ordered",
+                   text.format(last=""), [], **more)
+
     def test_mbarrier_orders(self):
         body = """
   mov.u32 %bar, mbar;
@@ -187,6 +206,12 @@ second:
                 (dict(wait=""), "race: a (read|write) and a (write|read)"),
                 (dict(barrier=""), "race: a (read|write) and a (write|read)")):
             self.finds(pattern, text(**bad), x(), block=64, shared=1024)
+        # Strictly, the reads must have ended when the CTA exits.
+        late = text(wait="", barrier="ret;")
+        run(late, x(), block=64, shared=1024)
+        self.finds("race: a read of shared memory at 0x400 of CTA .0,0,0. and the CTA's "
+                   "exit are not ordered(.|\n)*missing: a wait of a thread of the CTA",
+                   late, x(), block=64, shared=1024, options=["--check=strict-fences"])
 
     def test_tensor_memory(self):
         arguments, _ = mx_arguments()
@@ -208,6 +233,15 @@ second:
         run(bad, arguments, block=128, shared=1 << 15)
         self.finds("fence: a write and a read of tensor memory .* without 'tcgen05.fence'",
                    bad, arguments, block=128, shared=1 << 15, options=strict)
+
+    def test_memory_is_released_behind_its_uses(self):
+        arguments, _ = mx_arguments()
+        more = dict(block=128, shared=1 << 15)
+        good = mma_kernel("mxf8f6f4", IDESC_MX, scaled=True)
+        self.finds("race: a read and a write of tensor memory(.|\n)*tcgen05.dealloc"
+                   "(.|\n)*tcgen05.ld|not allocated|undefined",
+                   good.replace("bar.sync 0;\n  @%first tcgen05.dealloc",
+                                "@%first tcgen05.dealloc"), arguments, **more)
 
     def test_engines_know_of_initialized_barriers(self):
         arguments, _ = mx_arguments()
