@@ -11,10 +11,15 @@ lazily, and at random. Several launches of different sizes find more, since what
 a long loop orders by the way a short one may not.
 
 A mutant is caught when a check reports it, or when a result differs from that
-of the kernel as it was. Those that are neither are missed, unless the file of
---equivalent says why they do what the kernel does: a line with the operator,
-the line of the statement and what was done to it (as --list prints them), a
-colon, and the argument. The exit code is 1 if any is missed.
+of the kernel as it was. Those that are neither are missed, unless a file of
+--equivalent says why they do what the kernel does. It has paragraphs: an
+argument, then the names of the mutants it is about, each on an indented line.
+The exit code is 1 if any is missed.
+
+A name survives a compiler that numbers registers and places barriers otherwise:
+it has the operator, what was done, the role (by a comment "role NAME" before the
+statement), the opcodes of the statement and of its neighbors among those that
+synchronize, and a number where several have all that in common.
 
 The kernel itself must give the same bits under every schedule and pass all
 checks.
@@ -41,13 +46,10 @@ SCHEDULES = ([["--schedule=eager"], ["--schedule=lazy"]] +
 @dataclass(frozen=True)
 class Mutant:
     operator: str
-    line: int
-    change: str
+    name: str
+    line: int = 0
     ptx: str = None  # None: the kernel's own text
     edit_launch: callable = None
-
-    def __str__(self):
-        return f"{self.operator} {self.line} {self.change}"
 
 
 # ===----------------------------------------------------------------------===#
@@ -58,18 +60,30 @@ STATEMENT = re.compile(
     r"(?<![\w.%])(?P<guard>@!?[%\w]+\s+)?"
     r"(?P<opcode>(?:mbarrier|tcgen05|fence|bar|barrier|cp|selp)\.[\w.:]+)"
     r"(?P<operands>[^;]*);")
+ROLE = re.compile(r"// role (\w+)")
+# Modifiers that say nothing of what an instruction is for.
+UNNAMED = re.compile(r"(mbarrier::\w+::\w+|shared(::\w+)?|global|sync|aligned|"
+                     r"acquire|release|cta|cluster|cta_group::\d|[bu]\d+|tile|"
+                     r"x\d+|\d+x\d+b|kind::\w+|scale_vec::\w+|collector::.*)")
 
 
 class Statement:
 
-    def __init__(self, match, text):
+    def __init__(self, match, text, role):
         self.text = text
+        self.role = role
+        self.place = None  # the opcodes around, once all are known
         self.begin, self.end = match.span()
         self.line = text.count("\n", 0, match.start("opcode")) + 1
         self.guard = match["guard"] or ""
         self.opcode = match["opcode"]
         # TLX writes scale_vec::1X as "scale_vec::1X" with spaces around.
         self.operands = split(match["operands"])
+
+    def name(self):
+        first, second, *modifiers = self.opcode.split(".")
+        return ".".join([first, second, *(m for m in modifiers
+                                          if not UNNAMED.fullmatch(m))])
 
     def is_a(self, *parts):
         modifiers = self.opcode.split(".")
@@ -88,6 +102,28 @@ class Statement:
         return self.replace(f"{{ .reg .{type} mutant; {operation} mutant, "
                             f"{self.operands[index]}, {value}; "
                             f"{self.write(operands)} }}")
+
+
+def read_statements(text):
+    """All statements that operators are about."""
+    roles = [(m.start(), m[1]) for m in ROLE.finditer(text)]
+
+    def role_at(position):
+        return next((name for start, name in reversed(roles)
+                     if start < position), "start")
+
+    # A comment could hold a statement; what follows stays where it is.
+    code = re.sub(r"//[^\n]*", lambda m: " " * len(m[0]), text)
+    statements = [Statement(m, code, role_at(m.start()))
+                  for m in STATEMENT.finditer(code)]
+    around = [s for s in statements if not s.is_a("selp")]
+    for s in statements:
+        if s.is_a("selp"):
+            s.place = s.name()
+    for before, s, behind in zip([None, *around], around, [*around[1:], None]):
+        s.place = " / ".join(n.name() if n and n.role == s.role else "-"
+                             for n in (before, s, behind))
+    return statements
 
 
 def split(text):
@@ -242,17 +278,18 @@ def with_other_swizzle(parameter):
 
 def mutants_of(text, launch, operators):
     """All mutants, in order of the file within each operator."""
-    # A comment could hold a statement; its line stays.
-    text = re.sub(r"//[^\n]*", "", text)
-    statements = [Statement(m, text) for m in STATEMENT.finditer(text)]
+    statements = read_statements(text)
     for operator in operators:
-        for statement in statements:
-            for change, ptx in OPERATORS[operator](statement):
-                yield Mutant(operator, statement.line, change, ptx)
+        seen = collections.Counter()
+        for s in statements:
+            for change, ptx in OPERATORS[operator](s):
+                name = f"{operator} {change}: {s.role}: {s.place}"
+                seen[name] += 1
+                yield Mutant(operator, f"{name} #{seen[name]}", s.line, ptx)
         if operator == "swizzle":
             for i, parameter in enumerate(launch["parameters"]):
                 if "tensor_map" in parameter:
-                    yield Mutant(operator, 0, f"parameter {i}",
+                    yield Mutant(operator, f"{operator} changed: parameter {i}",
                                  edit_launch=with_other_swizzle(i))
 
 
@@ -272,7 +309,7 @@ class Runner:
                      for launch in self.launches][:MAX_RUNS]
         self.right = {}
         for launch, schedule in self.runs:
-            found, results = self.run(Mutant("", 0, ""), launch, schedule)
+            found, results = self.run(Mutant("", "itself"), launch, schedule)
             if found:
                 raise SystemExit(f"mutants.py: the kernel itself fails under "
                                  f"{' '.join(schedule)}: {found}")
@@ -303,7 +340,7 @@ class Runner:
                 copy.unlink()
             if done.returncode < 0:
                 raise SystemExit(f"mutants.py: lpfa-sim died of signal "
-                                 f"{-done.returncode} on {mutant}")
+                                 f"{-done.returncode} on {mutant.name}")
             if done.returncode:
                 return done.stderr.splitlines()[0].split(": ", 1)[-1], None
             return None, {p.name: p.read_bytes()
@@ -321,12 +358,17 @@ class Runner:
 
 
 def read_equivalent(path):
-    """Arguments by what str() of the mutant gives."""
-    arguments = {}
+    """Arguments by the names of mutants."""
+    arguments, argument, named = {}, [], True
     for line in Path(path).read_text().splitlines() if path else ():
-        if line and not line.startswith("#"):
-            name, argument = line.split(": ", 1)
-            arguments[name] = argument
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith(" "):
+            arguments[line.strip()] = " ".join(argument)
+            named = True
+        else:
+            argument = [line] if named else [*argument, line]
+            named = False
     return arguments
 
 
@@ -356,6 +398,8 @@ def main():
     parser.add_argument("--operators", default=",".join(OPERATORS),
                         help="those to use, or with a leading - those not to")
     parser.add_argument("--check", default="all", help="as lpfa-sim's")
+    parser.add_argument("--ordering", default="practice",
+                        help="of the tensor pipe, as lpfa-sim's")
     parser.add_argument("--simulator", default="lpfa-sim")
     parser.add_argument("--equivalent", help="file of arguments")
     parser.add_argument("--sample", type=int,
@@ -369,25 +413,31 @@ def main():
     if names[0].startswith("-"):
         names = [o for o in OPERATORS if f"-{o}" not in names]
     runner = Runner(arguments.ptx, arguments.launch,
-                    [f"--check={arguments.check}"], arguments.simulator)
+                    [f"--check={arguments.check}",
+                     f"--ordering={arguments.ordering}"], arguments.simulator)
     equivalent = read_equivalent(arguments.equivalent)
     first = json.loads(runner.launches[0].read_text())
     mutants = list(mutants_of(runner.ptx, first, names))
+    for name in equivalent.keys() - {m.name for m in mutants}:
+        if name.split()[0] in names:
+            print(f"mutants.py: no mutant is called '{name}'", file=sys.stderr)
     if arguments.sample is not None:
         draw = random.Random(arguments.seed)
         by_operator = collections.defaultdict(list)
         for mutant in mutants:
             by_operator[mutant.operator].append(mutant)
         mutants = [m for group in by_operator.values() for m in sorted(
-            draw.sample(group, min(arguments.sample, len(group))), key=str)]
+            draw.sample(group, min(arguments.sample, len(group))),
+            key=lambda m: (m.line, m.name))]
     verdicts = []
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         for mutant, (verdict, what) in zip(mutants,
                                            pool.map(runner.judge, mutants)):
-            if verdict == "missed" and str(mutant) in equivalent:
-                verdict, what = "equivalent", equivalent[str(mutant)]
+            if verdict == "missed" and mutant.name in equivalent:
+                verdict, what = "equivalent", equivalent[mutant.name]
             if arguments.list or verdict == "missed":
-                print(f"{mutant}: {verdict} {what}".rstrip(), flush=True)
+                print(f"{mutant.name} (line {mutant.line}): {verdict} {what}"
+                      .rstrip(), flush=True)
             verdicts.append((mutant, verdict, what))
     print(table(verdicts))
     return any(verdict == "missed" for _, verdict, _ in verdicts)

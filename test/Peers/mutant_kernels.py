@@ -10,8 +10,9 @@ scripts/mutants.py.
 
 Work tiles share one CTA. In the long launch rings wrap within a work tile; in
 the short one a work tile has a single key step, so that nothing within it
-orders what its waits order, and every key but one is masked. Tails are ragged where the kernel takes them, and
-rows peaked, so that accumulators are rescaled."""
+orders what its waits order, and every key but one is masked. Tails are ragged
+where the kernel takes them, and rows peaked, so that accumulators are
+rescaled."""
 
 import json
 import shutil
