@@ -302,6 +302,10 @@ Status initOrInval(Warp &w, const Instruction &i, LaneMask mask) {
   return Status::Next;
 }
 
+/// A state token holds the phase, and how many arrivals were missing before the
+/// one that gave it.
+constexpr unsigned pendingBits = 20;
+
 enum ArriveFlags {
   ExpectTx = 1,
   Arrive = 2,
@@ -324,7 +328,7 @@ Status arrive(Warp &w, const Instruction &i, LaneMask mask) {
     if (!b)
       return Status::Stop;
     std::string error;
-    uint64_t phase = b->phase;
+    uint64_t state = b->phase << pendingBits | b->pending;
     bool ok = true;
     if (w.cluster.races && i.flags & Arrive)
       w.cluster.races->release(w, b->arrived);
@@ -345,15 +349,27 @@ Status arrive(Warp &w, const Instruction &i, LaneMask mask) {
       }
       b->noteArrival(i.line);
       ok = ok && w.cluster.arrive(*b, count, error);
+      if (ok && i.flags & NoComplete && b->phase != state >> pendingBits) {
+        ok = false;
+        error = "an arrival with .noComplete ends the phase";
+      }
     }
     if (!ok)
       return w.fault("barrier", "mbarrier at 0x" +
                                     Twine::utohexstr(w.address(i[1], l)) +
                                     ": " + error);
-    w.setLane(i[0], l, phase);
+    w.setLane(i[0], l, state);
   }
   w.setUndefined(i[0], mask, false);
   w.cluster.event();
+  return Status::Next;
+}
+
+/// mbarrier.pending_count count, state.
+Status pendingCount(Warp &w, const Instruction &i, LaneMask mask) {
+  for (unsigned l = 0; l != warpSize; ++l)
+    if ((mask >> l) & 1)
+      w.setLane(i[0], l, w.lane(i[1], l) & ((1 << pendingBits) - 1));
   return Status::Next;
 }
 
@@ -381,7 +397,7 @@ Status waitForPhase(Warp &w, const Instruction &i, LaneMask mask) {
     wait.object = address;
     wait.byParity = i.flags;
     wait.isPoll = i.selector == 0;
-    wait.value = w.lane(i[2], l);
+    wait.value = w.lane(i[2], l) >> (i.flags ? 0 : pendingBits);
     wait.phase = b->phase;
     if (wait.byParity && wait.value > 1)
       return w.fault("barrier",
@@ -436,9 +452,17 @@ Status waitForPhase(Warp &w, const Instruction &i, LaneMask mask) {
   return result == mask ? Status::Next : Status::Yield;
 }
 
-/// mbarrier.pending_count d, state: not observable in this model's tokens.
 void decodeMBarrier(Decoder &d) {
   Instruction &inst = d.inst;
+  if (d.take("pending_count")) {
+    d.take("b64");
+    d.finish();
+    d.needOperands(2);
+    d.destination(0, Type::U32);
+    d.source(1, Type::B64);
+    inst.execute = pendingCount;
+    return;
+  }
   inst.undef = Undef::Self;
   for (StringRef m : {"relaxed", "release", "acquire", "cta", "cluster", "b64"})
     d.take(m);

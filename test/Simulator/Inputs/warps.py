@@ -224,6 +224,22 @@ wait:
 """, SHARED), [Out([64], "uint32")], block=64)[0]
         np.testing.assert_array_equal(got, np.full(64, 5))
 
+    def test_pending_count(self):
+        # Lanes arrive in order; each token knows how many were missing before.
+        arrivals = """
+  mov.u32 %bar, mbar;
+  setp.eq.u32 %q, %t, 0;
+  @%q mbarrier.init.shared.b64 [%bar], COUNT;
+  bar.sync 0;
+  mbarrier.arrive.noComplete.shared.b64 %state, [%bar], 1;
+  mbarrier.pending_count.b64 %d, %state;
+"""
+        text = lambda count: kernel(arrivals.replace("COUNT", str(count)), SHARED)
+        got = run_all(text(40), [Out([32], "uint32")])[0]
+        np.testing.assert_array_equal(got, 40 - LANES)
+        fails(self, "an arrival with .noComplete ends the phase", text(32),
+              [Out([32], "uint32")])
+
     def test_cluster(self):
         # Each CTA writes its rank to the next one's shared memory.
         got = run_all(kernel("""
