@@ -313,10 +313,11 @@ bool Cluster::advanceLazily() {
   return id;
 }
 
-void Cluster::run() {
-  // Turns without any event, after which polls count as a deadlock.
-  constexpr unsigned maxIdleSweeps = 1 << 20, maxFailedPolls = 1 << 14;
-  unsigned idleSweeps = 0, failedPolls = 0;
+bool Cluster::run() {
+  // Instructions without any event, and polls that failed, after which another
+  // cluster gets its turn.
+  constexpr unsigned maxIdle = 1 << 18, maxFailedPolls = 1 << 8;
+  unsigned idleSweeps = 0, idle = 0, failedPolls = 0;
   uint64_t lastEvents = events, counted = 0;
   auto allFinished = [&] {
     return llvm::all_of(ctas, [](const auto &cta) {
@@ -342,7 +343,8 @@ void Cluster::run() {
     }
     if (events != lastEvents) {
       lastEvents = events;
-      idleSweeps = failedPolls = 0;
+      idleSweeps = idle = failedPolls = 0;
+      ++context.activity;
       continue;
     }
     // A random turn leaves warps out, and exploration decides about one alone.
@@ -353,8 +355,9 @@ void Cluster::run() {
     });
     if (!done && (mayRun || (context.decisions && !async.empty())))
       continue;
+    idle += done;
     // Warps that only spin must not keep asynchronous work from happening.
-    if (done && ++idleSweeps % 1024 != 0)
+    if (done && ++idleSweeps % 256 != 0)
       continue;
     if (stopped())
       break;
@@ -365,19 +368,32 @@ void Cluster::run() {
       async.finish(async.oldest());
       continue;
     }
-    if (done && idleSweeps < maxIdleSweeps)
+    if (done && idle < maxIdle)
       continue;
     if (!async.empty()) {
       async.finish(async.oldest());
       continue;
     }
     // Polls may fail, and their warps do something else.
-    if (++failedPolls < maxFailedPolls && failPolls())
+    bool polls = !done && failPolls();
+    if (polls && ++failedPolls < maxFailedPolls)
       continue;
+    if (done || polls) {
+      context.steps += counted;
+      return false;
+    }
     reportDeadlock();
     break;
   }
   context.steps += counted;
+  ++context.activity;
+  finishRun();
+  return true;
+}
+
+void Cluster::giveUp() {
+  if (!stopped())
+    reportDeadlock();
   finishRun();
 }
 

@@ -100,6 +100,8 @@ struct LaunchContext {
   /// Findings stop the clusters behind the first that has one.
   std::atomic<uint64_t> stopAt{~uint64_t(0)};
   std::atomic<uint64_t> steps{0};
+  /// Changes when something happens in a cluster.
+  std::atomic<uint64_t> activity{0};
 
   /// Those of the run, under Schedule::Explore.
   Decisions *decisions = nullptr;
@@ -466,8 +468,11 @@ public:
   std::unique_ptr<RaceDetector> races;
   History clusterHistory, clusterResult;
 
-  /// Runs all warps to their end.
-  void run();
+  /// Runs all warps to their end. False if they only spin: they may wait for
+  /// another cluster, and this one is to be run again or to give up.
+  bool run();
+  /// Nothing happens any more: a deadlock.
+  void giveUp();
   /// What is checked and counted behind the end.
   void finishRun();
   /// Lets polls fail that wait for something to happen; false without any.
@@ -529,6 +534,18 @@ private:
   void finishAsync();
   unsigned sweep();
 };
+
+/// What comes of the clusters of a launch.
+struct ClusterResults {
+  std::atomic<uint64_t> done{0};
+  Statistics statistics;
+  /// By the cluster's index.
+  std::vector<std::pair<uint64_t, std::vector<Finding>>> findings;
+};
+
+/// Runs them on host threads; `maxInFlight` of them exist at a time.
+void runClusters(LaunchContext &context, uint64_t clusters, uint64_t threads,
+                 uint64_t maxInFlight, ClusterResults &results);
 
 /// Text of a wait for a deadlock report.
 std::string describeWait(const Wait &wait, Warp &warp);

@@ -333,8 +333,9 @@ placeModuleVariables(const Program &program, LaunchContext &context,
 namespace {
 class Progress {
 public:
-  Progress(bool enabled, uint64_t total, const std::string &entry)
-      : total(total), entry(entry) {
+  Progress(bool enabled, const std::atomic<uint64_t> &done, uint64_t total,
+           const std::string &entry)
+      : done(done), total(total), entry(entry) {
     if (enabled)
       thread = std::thread([this] { loop(); });
   }
@@ -348,7 +349,6 @@ public:
     condition.notify_one();
     thread.join();
   }
-  std::atomic<uint64_t> done{0};
 
 private:
   void loop() {
@@ -358,6 +358,7 @@ private:
       llvm::errs() << "lpfa-sim: " << entry << ": " << done.load() << " of "
                    << total << " clusters done\n";
   }
+  const std::atomic<uint64_t> &done;
   uint64_t total;
   std::string entry;
   bool finished = false;
@@ -461,51 +462,24 @@ Expected<Report> lpfa::sim::runOnce(const PTXModule &module,
   uint64_t clusters = launch.grid.count() / cluster.count();
   uint64_t threads =
       options.threads ? options.threads : std::thread::hardware_concurrency();
-  // Who may cancel whose launch must not depend on host threads.
-  constexpr uint64_t queueLength = 4;
-  uint64_t queues = function->cancelsLaunches
-                        ? llvm::divideCeil(clusters, queueLength)
-                        : clusters;
-  threads = std::min<uint64_t>(std::max<uint64_t>(threads, 1), queues);
+  threads = std::min<uint64_t>(std::max<uint64_t>(threads, 1), clusters);
   if (decisions)
     threads = 1;
-  if (options.maxMemory)
-    threads = std::min<uint64_t>(
-        threads, std::max<uint64_t>(1, options.maxMemory / clusterBytes));
+  uint64_t maxInFlight =
+      options.maxMemory ? options.maxMemory / clusterBytes : ~uint64_t(0);
+  threads = std::min(threads, maxInFlight);
 
   Report report;
-  std::atomic<uint64_t> next{0};
-  std::mutex mutex;
-  std::vector<std::pair<uint64_t, std::vector<Finding>>> findings;
-  Progress progress(options.progress, clusters, launch.entry);
-  auto work = [&] {
-    for (uint64_t first; (first = next++) < queues;) {
-      LaunchQueue queue{first, queues, clusters};
-      while (std::optional<uint64_t> index = queue.take()) {
-        if (context.stopAt < *index)
-          break;
-        Cluster simulated(context, *index);
-        simulated.queue = &queue;
-        simulated.run();
-        ++progress.done;
-        std::lock_guard<std::mutex> lock(mutex);
-        report.statistics.add(simulated.statistics);
-        if (!simulated.findings.empty())
-          findings.push_back({*index, std::move(simulated.findings)});
-      }
-    }
-  };
+  ClusterResults results;
   if (options.schedule == Schedule::Timed) {
     runTimed(context, report);
-  } else if (threads == 1) {
-    work();
   } else {
-    std::vector<std::thread> pool;
-    for (uint64_t t = 0; t != threads; ++t)
-      pool.emplace_back(work);
-    for (std::thread &t : pool)
-      t.join();
+    Progress progress(options.progress, results.done, clusters, launch.entry);
+    runClusters(context, clusters, threads, maxInFlight, results);
+    report.statistics.add(results.statistics);
   }
+  std::vector<std::pair<uint64_t, std::vector<Finding>>> &findings =
+      results.findings;
   if (context.shadow) {
     for (auto &[index, finding] : context.shadow->finish())
       findings.push_back({index, {std::move(finding)}});

@@ -5,15 +5,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===-----------------------------------------------------------------------===#
-"""mutant_kernels.py forward|tlx FOLDER: writes kernel.ptx and two launches for
+"""mutant_kernels.py forward|tlx FOLDER: writes kernel.ptx and launches for
 scripts/mutants.py.
 
 Work tiles share one CTA. In the long launch rings wrap within a work tile; in
 the short one a work tile has a single key step, so that nothing within it
-orders what its waits order, and every key but one is masked. Tails are ragged
-where the kernel takes them, and rows peaked, so that accumulators are
-rescaled."""
+orders what its waits order, and every key but one is masked; the empty one has
+no key. Tails are ragged where the kernel takes them, and rows peaked, so that
+accumulators are rescaled."""
 
+import dataclasses
 import json
 import shutil
 import sys
@@ -29,16 +30,25 @@ import lpfa  # noqa: E402
 from harness import BIN_DIR, Case, module, operands  # noqa: E402
 
 
+def arrays_of(case):
+    """The operands, those without keys cut from larger ones: an array that never
+    had an element has no strides that a tensor map takes."""
+    whole = operands(dataclasses.replace(case, keys=max(case.keys, 1)))
+    return [array[tuple(map(slice, part.shape))]
+            for array, part in zip(whole, operands(case))]
+
+
 def forward(folder):
     """lpfa's forward kernel."""
     folder = Path(folder)
     simulator = lpfa.find_tool("lpfa-sim", BIN_DIR)
     launcher.MULTIPROCESSORS = 1
     for name, case in (("long", Case(300, 625, output="bf16", peak=12)),
-                       ("short", Case(600, 1, output="bf16", peak=12))):
+                       ("short", Case(600, 1, output="bf16", peak=12)),
+                       ("empty", Case(200, 0, output="bf16", peak=12))):
         work = folder / name
         lpfa.compile(module(case), work, emit=["ptx", "plan"], bin_dir=BIN_DIR)
-        launcher.launch(work, "attention", operands(case), simulator)
+        launcher.launch(work, "attention", arrays_of(case), simulator)
         run, = work.glob("launch-*")
         plan = json.loads((work / "plan.json").read_text())
         kernels = plan["functions"][0]["kernels"]

@@ -5,7 +5,7 @@ import unittest
 import numpy as np
 
 from races import SCHEDULES
-from sim import Failure, Out, TensorMap, run, run_all
+from sim import Failure, InOut, Out, TensorMap, run, run_all
 
 HEAD = """
 .visible .entry kernel(.param .u64 data, .param .u64 flag, .param .u64 out) {{
@@ -277,6 +277,36 @@ end:
                   "  copy of CTA \\(1,0,0\\) warp 0, line .*\n"
                   "  copy of CTA \\(0,0,0\\) warp 0", grid=3, data=data, read="",
                   store="cp.async.bulk.tensor.2d.global.shared::cta.bulk_group")
+
+
+class Waiting(unittest.TestCase):
+    # Each CTA waits for the next one: on one host thread none could go on if
+    # each had to end before another starts.
+    CHAIN = """
+.visible .entry kernel(.param .u64 flags) {
+  .reg .b32 %i, %last, %f; .reg .b64 %flags, %p; .reg .pred %q;
+  ld.param.u64 %flags, [flags];
+  mov.u32 %i, %ctaid.x;
+  mov.u32 %last, %nctaid.x;
+  sub.u32 %last, %last, 1;
+  mad.wide.u32 %p, %i, 4, %flags;
+  setp.eq.u32 %q, %i, %last;
+  @%q bra done;
+wait:
+  ld.acquire.gpu.global.b32 %f, [%p+4];
+  setp.eq.u32 %q, %f, 0;
+  @%q bra wait;
+done:
+  st.release.gpu.global.b32 [%p], 1;
+  ret;
+}"""
+
+    def test_clusters_wait_for_each_other(self):
+        for jobs in ("--jobs=1", "--jobs=3"):
+            for schedule in ("eager", "random"):
+                flags, = run(self.CHAIN, [InOut(np.zeros(8, np.uint32))], block=1,
+                             grid=8, options=[jobs, f"--schedule={schedule}"])
+                np.testing.assert_array_equal(flags, 1)
 
 
 if __name__ == "__main__":
