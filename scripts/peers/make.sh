@@ -2,6 +2,7 @@
 # Makes the kernels of others that the simulator is tried on, into a folder
 # outside the tree:
 #   scripts/peers/make.sh FOLDER [tlx] [triton] [clang] [cutlass]   (all without names)
+#   scripts/peers/make.sh FOLDER sentryward     a verifier of PTX; see sentryward.py
 # and tests them with
 #   LPFA_PEERS_DIR=FOLDER pytest test/Peers        (as scripts/test.sh calls it)
 # Compilers come from PyPI, into environments in FOLDER; clang is Debian's, with
@@ -10,7 +11,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 if (($# == 0)); then
-  sed -n '2,9s/^# \?//p' "$0"
+  sed -n '2,10s/^# \?//p' "$0"
   exit 1
 fi
 mkdir -p "$1"
@@ -62,10 +63,15 @@ make_cutlass() {
   done
 }
 
+# Another verifier of PTX; see sentryward.py.
+make_sentryward() {
+  environment sentryward sentryward==0.1.1
+}
+
 (($#)) || set -- tlx triton clang cutlass
 for kind in "$@"; do
   case $kind in
-  tlx | triton | clang | cutlass) "make_$kind" ;;
+  tlx | triton | clang | cutlass | sentryward) "make_$kind" ;;
   *)
     echo "make.sh: no kernels called '$kind'" >&2
     exit 1

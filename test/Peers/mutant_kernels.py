@@ -40,12 +40,17 @@ def arrays_of(case):
 
 def forward(folder):
     """lpfa's forward kernel."""
+    write_forward(folder, {"long": Case(300, 625, output="bf16", peak=12),
+                           "short": Case(600, 1, output="bf16", peak=12),
+                           "empty": Case(200, 0, output="bf16", peak=12)})
+
+
+def write_forward(folder, cases):
+    """The kernel that all cases, by the name of the launch, have in common."""
     folder = Path(folder)
     simulator = lpfa.find_tool("lpfa-sim", BIN_DIR)
     launcher.MULTIPROCESSORS = 1
-    for name, case in (("long", Case(300, 625, output="bf16", peak=12)),
-                       ("short", Case(600, 1, output="bf16", peak=12)),
-                       ("empty", Case(200, 0, output="bf16", peak=12))):
+    for name, case in cases.items():
         work = folder / name
         lpfa.compile(module(case), work, emit=["ptx", "plan"], bin_dir=BIN_DIR)
         launcher.launch(work, "attention", arrays_of(case), simulator)
