@@ -18,7 +18,6 @@ queries * keys * dimension operations, and those published are TLX's own: 1.6 in
 bf16 on B200, 2.1 and 2.8 in MXFP8 on GB200 and GB300."""
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -38,11 +37,10 @@ BATCH, HEADS, LENGTH, DIM = 4, 32, 4096, 128
 MULTIPROCESSORS = 148
 
 
-def arguments(name, folder, length):
-    from sim import Out, scalar
+def arguments(name, length):
+    from sim import Out
     random = np.random.default_rng(1)
     rows = BATCH * HEADS * length
-    described = json.loads((folder / f"{name}.json").read_text())
     values = {"sm_scale": DIM**-0.5, "Z": BATCH, "H": HEADS, "N_CTX": length,
               "M": Out((rows,), np.float32), "desc_m": Out((rows,), np.float32),
               "desc_o": Out((rows, DIM), np.uint16)}
@@ -58,20 +56,17 @@ def arguments(name, folder, length):
             values[f"desc_{operand}_scale"] = np.full(
                 (BATCH * HEADS, length // 128, 1, 2, 256) if operand != "v" else
                 (BATCH * HEADS, 1, length // 128, 2, 256), 127, np.uint8)
-    return described, values
+    return values
 
 
-def model(name, chip, folder, length):
+def model(name, chip, length):
     import peers
     import sim
-    described, values = arguments(name, folder, length)
-    parameters = peers.parameters_of(described, values)
     tiles = BATCH * HEADS * length // 256
-    return sim.timing((folder / f"{name}.ptx").read_text(), parameters,
-                      block=described["threads"],
-                      grid=tiles if name == "tlx_bf16" else
-                      min(MULTIPROCESSORS, tiles),
-                      shared=described["shared"], entry=described["entry"],
+    grid = tiles if name == "tlx_bf16" else min(MULTIPROCESSORS, tiles)
+    text, parameters, launch = peers.triton_launch(
+        name, arguments(name, length), grid)
+    return sim.timing(text, parameters, **launch,
                       options=[f"--chip={chip}", "--check=none"])
 
 
@@ -85,12 +80,13 @@ def main():
                         help="queries and keys (default %(default)s, which the "
                         "published figures are for)")
     options = parser.parse_args()
+    os.environ["LPFA_PEERS_DIR"] = str(options.folder)
     os.environ["PATH"] = f"{Path(options.bin).resolve()}:{os.environ['PATH']}"
     print("modelled figures; nothing was measured here")
     print(f"{'kernel':12}{'machine':8}{'published':>10}{'modelled':>10}{'error':>8}"
           "   busiest units")
     for name, chip, machine, published in CASES:
-        timing = model(name, chip, options.folder, options.length)
+        timing = model(name, chip, options.length)
         operations = 4 * BATCH * HEADS * options.length**2 * DIM
         modelled = operations / timing["seconds"] / 1e15
         busy = sorted(timing["busy"].items(), key=lambda u: -u[1])[:3]

@@ -358,7 +358,8 @@ bool TimedRun::issueNext() {
       Reason reason{Reason::Operands};
       // A warp that waits looks again when something has happened.
       double time = w.blocked ? now : earliest(w, reason);
-      if (time < best) {
+      // Of those that may issue at once the youngest does (arXiv 2503.20481).
+      if (time < best || (time == best && chosen)) {
         best = time;
         from = r.get();
         chosen = &w;
