@@ -258,6 +258,10 @@ llvm::Error PlanRun::run() {
       return llvm::createStringError("the simulator objects to kernel " +
                                      kernel.entry);
     }
+    if (report->timing) {
+      llvm::outs() << "kernel " << kernel.entry << ", ";
+      report->timing->print(llvm::outs());
+    }
   }
   return llvm::Error::success();
 }

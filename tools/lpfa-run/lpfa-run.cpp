@@ -103,10 +103,13 @@ static cl::opt<std::string>
 static cl::OptionCategory simCategory("lpfa-run options for --device=sim");
 static cl::opt<sim::Schedule> schedule(
     "schedule", cl::desc("When asynchronous work takes effect:"),
-    cl::values(clEnumValN(sim::Schedule::Eager, "eager", "at once (default)"),
-               clEnumValN(sim::Schedule::Lazy, "lazy", "as late as allowed"),
-               clEnumValN(sim::Schedule::Random, "random",
-                          "drawn from --seed")),
+    cl::values(
+        clEnumValN(sim::Schedule::Eager, "eager", "at once (default)"),
+        clEnumValN(sim::Schedule::Lazy, "lazy", "as late as allowed"),
+        clEnumValN(sim::Schedule::Random, "random", "drawn from --seed"),
+        clEnumValN(sim::Schedule::Timed, "timed",
+                   "when a model of --chip's clocks says so; prints what "
+                   "it says of each kernel")),
     cl::init(sim::Schedule::Eager), cl::cat(simCategory));
 static cl::opt<uint64_t> seed("seed", cl::desc("Seed of --schedule=random"),
                               cl::init(0), cl::cat(simCategory));
@@ -192,6 +195,8 @@ static llvm::Error setOptions(RunOptions &options) {
     return error;
   simulation.simulator.schedule = schedule;
   simulation.simulator.seed = seed;
+  simulation.simulator.chip = simulatedChip;
+  simulation.simulator.sampledGroups = 0; // All run: results are wanted.
   // A kernel that was made to lean on the manual alone runs on a tensor core
   // that keeps nothing more.
   if (simulation.compiler.pipeline.ordering == Ordering::Documented)
