@@ -192,7 +192,20 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   std::string pipelineHelp = DescribedOptions().describe();
   cl::extrahelp moreHelp(pipelineHelp);
-  cl::ParseCommandLineOptions(argc, argv, overview);
+  // Options of the pipeline do not pass through cl, which takes those that
+  // begin with an o for -o.
+  llvm::SmallVector<const char *> arguments;
+  for (const char *argument : llvm::ArrayRef(argv, argc)) {
+    llvm::StringRef option = argument;
+    bool isForPipeline = option.consume_front("--") && option.contains('=') &&
+                         !cl::getRegisteredOptions().contains(option.take_until(
+                             [](char c) { return c == '='; }));
+    if (isForPipeline)
+      pipelineOptions.push_back(argument);
+    else
+      arguments.push_back(argument);
+  }
+  cl::ParseCommandLineOptions(arguments.size(), arguments.data(), overview);
 
   std::optional<TargetModel> target = TargetModel::get(chip);
   if (!target)
