@@ -44,7 +44,7 @@ struct ToThreadsOptions : mlir::PassPipelineOptions<ToThreadsOptions> {
       *this, "query-tiles", llvm::cl::init(2),
       llvm::cl::desc("tiles of 128 query rows in a work tile, 1 or 2")};
   Option<int64_t> keyTile{*this, "key-tile", llvm::cl::init(128),
-                          llvm::cl::desc("keys in a step: 32, 64 or 128")};
+                          llvm::cl::desc("keys in a step: 32, 64, 96 or 128")};
   Option<bool> longestFirst{
       *this, "longest-first", llvm::cl::init(true),
       llvm::cl::desc("where later queries see more keys: work tiles in "
@@ -78,6 +78,16 @@ struct ToThreadsOptions : mlir::PassPipelineOptions<ToThreadsOptions> {
   Option<int64_t> polynomialDegree{
       *this, "polynomial-degree", llvm::cl::init(3),
       llvm::cl::desc("degree of those polynomials: 3 or 4")};
+  Option<int64_t> lag{
+      *this, "lag", llvm::cl::init(-1),
+      llvm::cl::desc("how far the maximum that a row is computed with may lag, "
+                     "0 to 32 in log2 units (-1: the op's), where the scales "
+                     "of probabilities are not constant; results do not depend "
+                     "on it")};
+  Option<bool> factorFirst{
+      *this, "factor-first", llvm::cl::init(true),
+      llvm::cl::desc("the softmax roles hand the factor for the outputs over "
+                     "before they compute probabilities and sum, not after")};
   Option<bool> scoresFirst{
       *this, "scores-first", llvm::cl::init(false),
       llvm::cl::desc("the next scores before the product with this step's "
@@ -85,6 +95,20 @@ struct ToThreadsOptions : mlir::PassPipelineOptions<ToThreadsOptions> {
   Option<int64_t> scoreBuffers{
       *this, "score-buffers", llvm::cl::init(1),
       llvm::cl::desc("slots in the rings of scores: 1 or 2")};
+  Option<int64_t> scoresAhead{
+      *this, "scores-ahead", llvm::cl::init(0),
+      llvm::cl::desc("how many steps the scores are ahead of the "
+                     "probabilities: score-buffers (or 0), or one more, for "
+                     "which probabilities need columns of their own")};
+  Option<bool> shareScales{
+      *this, "share-scales", llvm::cl::init(false),
+      llvm::cl::desc("query tiles take turns in one place for the scales of an "
+                     "operand")};
+  Option<bool> queriesInTmem{
+      *this, "queries-in-tmem", llvm::cl::init(false),
+      llvm::cl::desc("queries are copied to tensor memory once a work tile: "
+                     "products with tiles of 64 keys are then not bound by "
+                     "shared memory")};
   Option<bool> explainChoice{
       *this, "explain-choice", llvm::cl::init(false),
       llvm::cl::desc("print what the model of the chip says of each schedule, "

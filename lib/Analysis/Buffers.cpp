@@ -80,7 +80,8 @@ BufferRoles lpfa::getRoles(BufferId buffer) {
     std::string role = op->getParentOfType<RoleOp>().getName().str();
     bool isDestination =
         isa<RescaleBufferOp, LoadAsyncOp>(op) ||
-        (isa<WriteOp, CopyScalesOp>(op) && use->getOperandNumber() == 1) ||
+        (isa<WriteOp, CopyScalesOp, CopyTileOp>(op) &&
+         use->getOperandNumber() == 1) ||
         (isa<MmaOp>(op) && use->get() == cast<MmaOp>(op).getD());
     bool isSource = !isDestination || isa<RescaleBufferOp>(op);
     if (isa<TakeOp, GiveOp>(op))

@@ -21,7 +21,7 @@ lpfa::getRepresentativeSteps(KernelOp kernel) {
     depth = std::max<int64_t>(depth, channel.getStages());
   const int64_t many = 2 * depth + 2;
   return {{many, 1, many}, {1, 1, 1, 1}, {0, 0},
-          {2, 1, 3},       {1, 0, 2},    {0, 3, 1}};
+          {2, 1, 3},       {1, 0, 0, 2}, {0, 3, 1}};
 }
 
 /// A truth value is 0 or 1.

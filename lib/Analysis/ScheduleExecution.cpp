@@ -216,7 +216,7 @@ LogicalResult ScheduleExecution::visit(Operation *op) {
   Thread &first = threads[firstThread];
   RoleOp role = first.role;
   bool isEngineOp = isa<CommitOp, ExpectBytesOp, LoadAsyncOp, StoreAsyncOp,
-                        StoreWaitOp, CopyScalesOp, MmaOp>(op);
+                        StoreWaitOp, CopyScalesOp, CopyTileOp, MmaOp>(op);
   if (isEngineOp && !role.getElected())
     return op->emitOpError("outside the model: issued by every thread of role ")
            << role.getNameAttr() << ", which is not elected";
@@ -348,11 +348,11 @@ LogicalResult ScheduleExecution::visit(Operation *op) {
         first.stores.clear();
         return success();
       })
-      .Case([&](CopyScalesOp op) {
+      .Case<CopyScalesOp, CopyTileOp>([&](auto op) {
         unsigned issue = addEvent(first), event = addAsync(issue);
         access(op.getSource(), false, Agent::TensorCore, issue, event);
         access(op.getDestination(), true, Agent::TensorCore, issue, event);
-        addPipeOperation(TargetModel::PipeOp::CopyScales, event, Value());
+        addPipeOperation(TargetModel::PipeOp::Copy, event, Value());
         return success();
       })
       .Case([&](MmaOp op) {

@@ -37,11 +37,11 @@ static StringRef describe(PipeOrder order) {
   case PipeOrder::Documented:
     return "documented orders";
   case PipeOrder::CopyAfterMMA:
-    return "scale copies after products";
+    return "copies after products";
   case PipeOrder::MMAAfterMMA:
     return "products after products of other accumulators";
   case PipeOrder::CopyAfterCopy:
-    return "scale copies after scale copies";
+    return "copies after copies";
   }
   llvm_unreachable("unknown order");
 }

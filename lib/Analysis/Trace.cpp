@@ -115,10 +115,11 @@ private:
           stores.push_back(node);
           return success();
         })
-        .Case<CopyScalesOp>([&](CopyScalesOp op) {
+        .Case<CopyScalesOp, CopyTileOp>([&](auto op) {
           unsigned node = addTensor(op, Value());
           addAccess(op.getSource(), false, node, op);
-          if (auto scratch = op.getDestination().getDefiningOp<ScratchOp>())
+          if (Operation *scratch =
+                  op.getDestination().template getDefiningOp<ScratchOp>())
             ++scratchContents[scratch];
           addAccess(op.getDestination(), true, node, op);
           return success();

@@ -18,15 +18,19 @@ void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
   ChooseScheduleOptions choose;
   choose.chip = options.chip;
   choose.explain = options.explainChoice;
-  auto give = [](int64_t &given, const auto &option) {
-    if (option.hasValue())
+  // It knows the schedules of its options alone: with others none is chosen.
+  bool isGiven = options.scoresAhead.hasValue() ||
+                 options.shareScales.hasValue() ||
+                 options.queriesInTmem.hasValue();
+  auto give = [&](int64_t &given, const auto &option) {
+    if (isGiven || option.hasValue())
       given = option;
   };
   give(choose.queryTiles, options.queryTiles);
   give(choose.keyTile, options.keyTile);
   give(choose.stages, options.stages);
   give(choose.scoreBuffers, options.scoreBuffers);
-  if (options.scoresFirst.hasValue())
+  if (isGiven || options.scoresFirst.hasValue())
     choose.scoresFirst = options.scoresFirst ? "true" : "false";
   pm.addPass(createChooseSchedule(choose));
 
@@ -43,8 +47,13 @@ void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
   roles.outputStages = options.outputStages;
   roles.polynomialColumns = options.polynomialColumns;
   roles.polynomialDegree = options.polynomialDegree;
+  roles.lag = options.lag;
+  roles.factorFirst = options.factorFirst;
   roles.scoresFirst = options.scoresFirst;
   roles.scoreBuffers = options.scoreBuffers;
+  roles.scoresAhead = options.scoresAhead;
+  roles.shareScales = options.shareScales;
+  roles.queriesInTmem = options.queriesInTmem;
   roles.matmulStages = options.matmulStages;
   OpPassManager &kernels = pm.nest<KernelOp>();
   kernels.addPass(createAssignRoles(roles));

@@ -40,7 +40,7 @@ static std::string getName(BufferId buffer) {
 static StringRef getKind(Operation *op) {
   return TypeSwitch<Operation *, StringRef>(op)
       .Case<MmaOp>([](auto) { return "mma"; })
-      .Case<CopyScalesOp>([](auto) { return "copy"; })
+      .Case<CopyScalesOp, CopyTileOp>([](auto) { return "copy"; })
       .Case<LoadAsyncOp>([](auto) { return "load"; })
       .Case<StoreAsyncOp, StoreOp>([](auto) { return "store"; })
       .Case<WaitOp>([](auto) { return "wait"; })

@@ -219,7 +219,7 @@ def test_compile_missing_module(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("option, word", [("--key-tile=96", "96"),
+@pytest.mark.parametrize("option, word", [("--key-tile=48", "48"),
                                           ("--query-tiles=3", "3"),
                                           ("--no-such-option=1", "no-such")])
 def test_compile_bad_option(tmp_path, option, word):

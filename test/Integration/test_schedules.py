@@ -15,9 +15,9 @@ import pytest
 
 import lpfa
 from lpfa.attention import Mask, PScale, mx_attention
-from harness import (BIN_DIR, CAUSAL, ORDERS, Case, assert_same_bits,
-                     check_against_expected, module, operands, run, run_orders,
-                     tool)
+from harness import (BIN_DIR, CAUSAL, CAUSAL_TOP_LEFT, ORDERS, Case,
+                     assert_same_bits, check_against_expected, module, operands,
+                     run, run_orders, tool)
 
 CASE = Case(300, 500, heads=2, mask=CAUSAL)
 NARROW = Case(300, 500, dim=64, heads=2, kv_heads=2)
@@ -80,19 +80,58 @@ def test_scores_out_of_range():
     np.testing.assert_allclose(lse[:, :, 1::2], expected_lse, rtol=1e-4)
 
 
-# Probabilities beside the scores leave the next scores free to come first; two
-# score buffers, two steps ahead.
-@pytest.mark.parametrize("case, options", [
-    (CASE, dict(key_tile=64, scores_first=1)), (NARROW, dict(scores_first=1)),
-    (NARROW, dict(key_tile=64, score_buffers=2)),
-    (CASE, dict(key_tile=32, score_buffers=2, scores_first=1)),
-    (NARROW, dict(key_tile=64, score_buffers=2, scores_first=1,
-                  query_tiles=1)),
-    (CASE, dict(key_tile=32, score_buffers=2, scores_first=1,
-                ordering="documented"))], ids=str)
-def test_scores_ahead(case, options):
-    results = run_orders(case, ORDERS[:4], **options)
+# Schedules other than the default: the order of products, what lies where and
+# how much of it.
+SCHEDULES = [
+    dict(key_tile=128, query_tiles=2, scores_first=1),
+    dict(key_tile=96, scores_ahead=2, share_scales=1),
+    dict(key_tile=96, share_scales=1, query_tiles=1, ordering="documented"),
+    dict(key_tile=64, scores_first=1),
+    dict(key_tile=64, scores_ahead=2),
+    dict(key_tile=64, scores_ahead=2, queries_in_tmem=1),
+    dict(key_tile=64, scores_first=1, queries_in_tmem=1,
+         ordering="documented"),
+    dict(key_tile=32, score_buffers=2),
+    dict(key_tile=32, score_buffers=2, scores_first=1, share_scales=1),
+    dict(key_tile=32, scores_ahead=2, queries_in_tmem=1, query_tiles=1,
+         stages=2, ordering="documented"),
+    dict(share_scales=1, factor_first="false"),
+]
+# Sizes that no tile divides, several query heads a key head, each mask, each
+# kind of scale.
+SCHEDULE_CASES = [
+    (Case(300, 500, heads=4, kv_heads=2, mask=CAUSAL, scale_spread=2),
+     dict(), ORDERS[:4]),
+    (Case(270, 421, mask=Mask("sliding_window", "bottom_right", left=150,
+                              right=20), p_scale=PScale("constant")),
+     dict(chip="sm_103a"), ORDERS[:2]),
+    (Case(130, 193, batch=2, mask=CAUSAL_TOP_LEFT,
+          p_scale=PScale(rounding="ceil")),
+     dict(chip="sm_103a"), ORDERS[1:2]),
+    (Case(256, 333, blocked=True, p_scale=PScale("block_max")),
+     dict(), ORDERS[2:3]),
+]
+
+
+@pytest.mark.parametrize("case, chip, orders", SCHEDULE_CASES,
+                         ids=lambda x: str(x) if isinstance(x, Case) else "")
+@pytest.mark.parametrize("options", SCHEDULES, ids=name)
+def test_schedules(options, case, chip, orders):
+    results = run_orders(case, orders, **options, **chip)
     check_against_expected(case, *results[0])
+    for result in results[1:]:
+        assert_same_bits(result, results[0])
+
+
+# At head dimension 64 there is room for more.
+@pytest.mark.parametrize("options", [
+    dict(scores_first=1), dict(queries_in_tmem=1),
+    dict(scores_ahead=2, queries_in_tmem=1), dict(key_tile=64, score_buffers=2),
+    dict(key_tile=64, score_buffers=2, scores_first=1, query_tiles=1),
+    dict(key_tile=64, score_buffers=2, scores_ahead=3)], ids=name)
+def test_schedules_of_narrow_heads(options):
+    results = run_orders(NARROW, ORDERS[:3], **options)
+    check_against_expected(NARROW, *results[0])
     for result in results[1:]:
         assert_same_bits(result, results[0])
 
@@ -126,7 +165,7 @@ def reorder(roles, order):
 # In the order that the pass makes, products of query tile 0 and 1: 0 and 2 are
 # those with the probabilities, 1 and 3 the next scores.
 @pytest.mark.parametrize("case, order", [
-    (CASE, [2, 3, 0, 1]), (CASE, [0, 2, 1, 3]), (NARROW, [1, 0, 3, 2]),
+    (CASE, [2, 3, 0, 1]), (CASE, [0, 2, 1, 3]), (CASE, [1, 0, 3, 2]),
     (NARROW, [3, 1, 2, 0])], ids=str)
 def test_hand_written_order(case, order, tmp_path):
     expected = run(case, "sim")
@@ -138,10 +177,16 @@ def test_hand_written_order(case, order, tmp_path):
         assert_same_bits(result, expected)
 
 
-def test_order_without_room(tmp_path):
-    """The next scores before this step's probabilities are used, where those
-    have no columns but the scores': no placement, and a message that says so."""
-    text = reorder(lower_to_roles(CASE, tmp_path), [1, 0, 3, 2])
+def test_lag():
+    """How far the maximum lags behind changes no bit of the outputs."""
+    case = Case(256, 700, peak=8)
+    first, *others = run_orders(case, [dict(lag=lag) for lag in (0, 3, 32)])
+    check_against_expected(case, *first)
+    for other in others:
+        assert_same_bits(other[:1], first[:1])
+        np.testing.assert_allclose(other[1], first[1], rtol=1e-6)
+
+
+def test_schedule_without_room():
     with pytest.raises(lpfa.ToolError, match="columns of tensor memory"):
-        lpfa.run(text, "attention", operands(CASE), device="sim",
-                 bin_dir=BIN_DIR)
+        run(CASE, "sim", queries_in_tmem=1)

@@ -146,7 +146,7 @@ public:
   //===--------------------------------------------------------------------===//
 
   /// An operation that a thread issues to the tensor core.
-  enum class PipeOp { MMA, CopyScales };
+  enum class PipeOp { MMA, Copy };
 
   /// Why two operations of one thread execute in the order of their issue.
   enum class PipeOrder {
@@ -166,9 +166,8 @@ public:
   static constexpr PipeOrder getPipeOrder(PipeOp first, PipeOp second,
                                           bool sameAccumulator) {
     if (second == PipeOp::MMA)
-      return first == PipeOp::CopyScales || sameAccumulator
-                 ? PipeOrder::Documented
-                 : PipeOrder::MMAAfterMMA;
+      return first == PipeOp::Copy || sameAccumulator ? PipeOrder::Documented
+                                                      : PipeOrder::MMAAfterMMA;
     return first == PipeOp::MMA ? PipeOrder::CopyAfterMMA
                                 : PipeOrder::CopyAfterCopy;
   }

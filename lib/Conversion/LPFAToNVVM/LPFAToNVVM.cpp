@@ -291,8 +291,13 @@ LogicalResult lower(Tcgen05WaitStOp op, PatternRewriter &rewriter) {
 
 LogicalResult lower(Tcgen05CpOp op, PatternRewriter &rewriter) {
   rewriter.replaceOpWithNewOp<NVVM::Tcgen05CpOp>(
-      op, NVVM::Tcgen05CpShape::SHAPE_32x128b, NVVM::CTAGroupKind::CTA_1,
-      NVVM::Tcgen05CpMulticast::WARPX4, /*srcFormat=*/nullptr,
+      op,
+      op.getRows() ? NVVM::Tcgen05CpShape::SHAPE_128x256b
+                   : NVVM::Tcgen05CpShape::SHAPE_32x128b,
+      NVVM::CTAGroupKind::CTA_1,
+      op.getRows() ? NVVM::Tcgen05CpMulticast::NONE
+                   : NVVM::Tcgen05CpMulticast::WARPX4,
+      /*srcFormat=*/nullptr,
       buildTensorMemoryPointer(rewriter, op.getLoc(), op.getAddress()),
       op.getSource());
   return success();

@@ -21,10 +21,13 @@ PIPELINE = ("builtin.module(lpfa-form-kernels{{query-tiles={q} key-tile={k}}},"
             "lpfa-insert-barriers{{ordering={ordering}}},"
             "lpfa-verify-schedule{{ordering={ordering}}}))")
 FIRST = "scores-first=true "
+AHEAD = "scores-ahead=2 "
 ROLES = {
     "": ["stages=1 output-stages=1", "stages=2 output-stages=2", "stages=4"],
     FIRST: [FIRST + "stages=2"],
     FIRST + "score-buffers=2 ": [FIRST + "score-buffers=2"],
+    AHEAD + "share-scales=true ": [AHEAD + "share-scales=true"],
+    AHEAD + "queries-in-tmem=true ": [AHEAD + "queries-in-tmem=true"],
 }
 
 
@@ -44,6 +47,7 @@ for name, roles in ROLES.items():
     for ordering in ("practice", "documented"):
         counts = collections.Counter(
             judge(*case, ordering)
-            for case in itertools.product((64, 128), (1, 2), (32, 64, 128), roles))
+            for case in itertools.product((64, 128), (1, 2), (32, 64, 96, 128),
+                                          roles))
         for verdict, count in sorted(counts.items()):
             print(f"{name}{ordering}: {count} {verdict}")

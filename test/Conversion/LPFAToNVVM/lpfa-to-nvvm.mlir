@@ -76,6 +76,8 @@ gpu.func @descriptors(%tile: !llvm.ptr<3>, %bytes: i32) kernel {
   %next = lpfa.advance_descriptor %desc by %bytes
   // CHECK: nvvm.tcgen05.cp %{{.*}}, %[[DESC]] {multicast = #nvvm.tcgen05_cp_multicast<warpx4>, shape = #nvvm.tcgen05_cp_shape<shape_32x128b>}
   lpfa.tcgen05.cp %next to %bytes
+  // CHECK: nvvm.tcgen05.cp %{{.*}}, %[[DESC]] {shape = #nvvm.tcgen05_cp_shape<shape_128x256b>}
+  lpfa.tcgen05.cp %next to %bytes rows
   gpu.return
 }
 

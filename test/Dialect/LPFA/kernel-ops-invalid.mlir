@@ -421,6 +421,17 @@ lpfa.kernel @copy_scales_c1 stage(roles) threads(128) () {
 
 // -----
 
+lpfa.kernel @copy_tile_c1 stage(roles) threads(128) () {
+  %a = lpfa.scratch "a" : !lpfa.buffer<128x48xf8E4M3FN, shared>
+  %b = lpfa.scratch "b" : !lpfa.buffer<128x48xf8E4M3FN, tensor>
+  lpfa.role "mma" warps(1 from 0) registers(48) elected {
+    // expected-error @below {{must copy 128 rows with a multiple of 32 bytes from shared to tensor memory (C1)}}
+    lpfa.copy_tile %a -> %b : !lpfa.buffer<128x48xf8E4M3FN, shared>, !lpfa.buffer<128x48xf8E4M3FN, tensor>
+  }
+}
+
+// -----
+
 lpfa.kernel @mma_c1 stage(roles) threads(128) () {
   %a = lpfa.scratch "a" : !lpfa.buffer<128x128xf8E4M3FN, shared>
   %b = lpfa.scratch "b" : !lpfa.buffer<64x128xf8E4M3FN, shared>
@@ -483,11 +494,38 @@ lpfa.kernel @softmax_c2 stage(tile) () {
 
 // -----
 
+lpfa.kernel @softmax_maximum_c1 stage(tile) () {
+  %x = lpfa.splat 0.0 : !lpfa.tile<128x48xf32>
+  %r = lpfa.splat 0.0 : !lpfa.tile<128xf32>
+  // expected-error @below {{scores must be f32, with a multiple of 32 and at most 128 columns (C1)}}
+  %m, %g, %f = lpfa.softmax_maximum %x, %r, %r scale(1.0) <row_max> : !lpfa.tile<128x48xf32>
+}
+
+// -----
+
+lpfa.kernel @softmax_probabilities_c1 stage(tile) () {
+  %x = lpfa.splat 0.0 : !lpfa.tile<128x48xf32>
+  %r = lpfa.splat 0.0 : !lpfa.tile<128xf32>
+  // expected-error @below {{scores must be f32, with a multiple of 32 and at most 128 columns (C1)}}
+  %p, %sp, %l = lpfa.softmax_probabilities %x, %r, %r, %r scale(1.0) <row_max> : !lpfa.tile<128x48xf32> -> !lpfa.tile<128x48xf8E4M3FN>
+}
+
+// -----
+
+lpfa.kernel @softmax_probabilities_c2 stage(tile) () {
+  %x = lpfa.splat 0.0 : !lpfa.tile<128x64xf32>
+  %r = lpfa.splat 0.0 : !lpfa.tile<128xf32>
+  // expected-error @below {{probabilities must have the scores' shape and the element type of p_scale, their scales one atom (C2)}}
+  %p, %sp, %l = lpfa.softmax_probabilities %x, %r, %r, %r scale(1.0) <row_max> : !lpfa.tile<128x64xf32> -> !lpfa.tile<128x32xf8E4M3FN>
+}
+
+// -----
+
 lpfa.kernel @softmax_c3_columns stage(tile) () {
   %x = lpfa.splat 0.0 : !lpfa.tile<128x128xf32>
   %r = lpfa.splat 0.0 : !lpfa.tile<128xf32>
   // expected-error @below {{computes 5 of 32 columns as polynomials, which must be an even number from 2 to 30 (C3)}}
-  %p, %sp, %m, %l, %g, %f = lpfa.softmax_step %x, %r, %r, %r scale(1.0) <row_max> polynomial(5, 3) : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x128xf8E4M3FN>
+  %p, %sp, %l = lpfa.softmax_probabilities %x, %r, %r, %r scale(1.0) <row_max> polynomial(5, 3) : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x128xf8E4M3FN>
 }
 
 // -----
@@ -496,7 +534,7 @@ lpfa.kernel @softmax_c3_degree stage(tile) () {
   %x = lpfa.splat 0.0 : !lpfa.tile<128x128xf32>
   %r = lpfa.splat 0.0 : !lpfa.tile<128xf32>
   // expected-error @below {{has polynomials of degree 5, which must be 3 or 4 (C3)}}
-  %p, %sp, %m, %l, %g, %f = lpfa.softmax_step %x, %r, %r, %r scale(1.0) <row_max> polynomial(4, 5) : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x128xf8E4M3FN>
+  %p, %sp, %l = lpfa.softmax_probabilities %x, %r, %r, %r scale(1.0) <row_max> polynomial(4, 5) : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x128xf8E4M3FN>
 }
 
 // -----

@@ -107,10 +107,11 @@ lpfa.kernel @roles stage(roles) threads(384) (%Q: !operand, %SQ: !atoms, %K: !op
         %s = lpfa.read %slot : !accumulator -> !f32
         lpfa.release %cS0 : !s_channel
         %x = lpfa.apply_mask %s at(%row, %key) of(%rows, %keys) <none> : !f32
-        %p, %sp, %M1, %l1, %largest1, %factor = lpfa.softmax_step %x, %M, %l, %largest scale(0.0883883461) <row_max> : !f32 -> !fp8
+        %M1, %largest1, %factor = lpfa.softmax_maximum %x, %M, %largest scale(0.0883883461) <row_max> : !f32
         %f_slot = lpfa.acquire %cF0 : !r_channel
         lpfa.write %factor -> %f_slot : !row, !shared_row
         lpfa.put %cF0 : !r_channel
+        %p, %sp, %l1 = lpfa.softmax_probabilities %x, %M1, %l, %factor scale(0.0883883461) <row_max> : !f32 -> !fp8
         %p_slot, %sp_slot = lpfa.acquire %cP0 : !p_channel
         lpfa.write %p -> %p_slot : !fp8, !tensor_fp8
         lpfa.write %sp -> %sp_slot : !atom, !shared_scales

@@ -76,6 +76,8 @@ gpu.func @tensor_core(%tile: !llvm.ptr<3>, %bar: !llvm.ptr<3>, %tmem: i32,
       b_mn scale_bytes(0, 3)
   // CHECK: lpfa.tcgen05.cp %[[DESC]] to %[[TMEM:.*]]
   lpfa.tcgen05.cp %desc to %tmem
+  // CHECK: lpfa.tcgen05.cp %[[DESC]] to %[[TMEM]] rows
+  lpfa.tcgen05.cp %desc to %tmem rows
   // CHECK: lpfa.tcgen05.mma %[[DESC]] * %[[NEXT]] into %[[TMEM]] accumulate %{{.*}} scales(%[[TMEM]], %[[TMEM]]) instruction %[[IDESC]] : i64
   lpfa.tcgen05.mma %desc * %next into %tmem accumulate %acc
       scales(%tmem, %tmem) instruction %idesc : i64

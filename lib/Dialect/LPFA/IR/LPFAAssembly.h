@@ -69,6 +69,31 @@ static ParseResult parseSoftmaxTypes(OpAsmParser &parser, Type scores,
 static void printSoftmaxTypes(OpAsmPrinter &, Operation *, Type, Type, Type,
                               Type, Type, Type, Type, Type, Type) {}
 
+static ParseResult parseSoftmaxMaximumTypes(OpAsmParser &parser, Type scores,
+                                            Type &maximum, Type &largest,
+                                            Type &newMaximum, Type &newLargest,
+                                            Type &factor) {
+  if (parseRowTypes(parser, scores, maximum))
+    return failure();
+  largest = newMaximum = newLargest = factor = maximum;
+  return success();
+}
+static void printSoftmaxMaximumTypes(OpAsmPrinter &, Operation *, Type, Type,
+                                     Type, Type, Type, Type) {}
+
+static ParseResult parseSoftmaxProbabilitiesTypes(OpAsmParser &parser,
+                                                  Type scores, Type &maximum,
+                                                  Type &sum, Type &factor,
+                                                  Type &scales, Type &newSum) {
+  if (parseRowTypes(parser, scores, maximum))
+    return failure();
+  sum = factor = newSum = maximum;
+  scales = TileType::getAtom(parser.getContext());
+  return success();
+}
+static void printSoftmaxProbabilitiesTypes(OpAsmPrinter &, Operation *, Type,
+                                           Type, Type, Type, Type, Type) {}
+
 static ParseResult
 parseDotTypes(OpAsmParser &parser, Type result, Type &scalesA, Type &scalesB,
               std::optional<OpAsmParser::UnresolvedOperand> accumulator,

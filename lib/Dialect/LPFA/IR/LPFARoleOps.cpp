@@ -127,6 +127,19 @@ LogicalResult CopyScalesOp::verify() {
   return success();
 }
 
+LogicalResult CopyTileOp::verify() {
+  BufferType source = getSource().getType(),
+             destination = getDestination().getType();
+  if (source.getTile() != destination.getTile() || source.getRank() != 2 ||
+      source.getShape()[0] != 128 || source.getShape()[1] % 32 ||
+      source.getElementType().getIntOrFloatBitWidth() != 8 ||
+      source.getSpace() != MemorySpace::Shared ||
+      destination.getSpace() != MemorySpace::Tensor)
+    return emitOpError("must copy 128 rows with a multiple of 32 bytes from "
+                       "shared to tensor memory (C1)");
+  return success();
+}
+
 LogicalResult MmaOp::verify() {
   BufferType a = getA().getType(), b = getB().getType(), d = getD().getType();
   if (a.getRank() != 2 || b.getRank() != 2 || d.getRank() != 2)

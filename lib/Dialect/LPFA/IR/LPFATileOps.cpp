@@ -197,23 +197,55 @@ LogicalResult ApplyMaskOp::verify() {
   return success();
 }
 
-LogicalResult SoftmaxStepOp::verify() {
-  TileType scores = getScores().getType();
+/// C1 of a softmax step and its parts, and what (C2) says of the state.
+static LogicalResult verifySoftmax(Operation *op, TileType scores,
+                                   ValueRange state) {
   if (scores.getRank() != 2 || !scores.getElementType().isF32() ||
       scores.getShape()[1] % 32 || scores.getShape()[1] > 128)
-    return emitOpError("scores must be f32, with a multiple of 32 and at most "
-                       "128 columns (C1)");
-  TileType row = scores.getRow();
-  for (Value value : {getMaximum(), getSum(), getLargest(), getNewMaximum(),
-                      getNewSum(), getNewLargest(), getFactor()})
-    if (value.getType() != row)
-      return emitOpError("the state must be one f32 a row (C2)");
-  TileType probabilities = getProbabilities().getType();
+    return op->emitOpError("scores must be f32, with a multiple of 32 and at "
+                           "most 128 columns (C1)");
+  for (Value value : state)
+    if (value.getType() != scores.getRow())
+      return op->emitOpError("the state must be one f32 a row (C2)");
+  return success();
+}
+
+static LogicalResult verifyProbabilities(Operation *op, TileType scores,
+                                         TileType probabilities,
+                                         TileType scales, PScaleAttr pScale) {
   if (probabilities.getShape() != scores.getShape() ||
-      probabilities.getElementType() != getPScale().getElement() ||
-      getScales().getType() != TileType::getAtom(getContext()))
-    return emitOpError("probabilities must have the scores' shape and the "
-                       "element type of p_scale, their scales one atom (C2)");
+      probabilities.getElementType() != pScale.getElement() ||
+      scales != TileType::getAtom(op->getContext()))
+    return op->emitOpError("probabilities must have the scores' shape and the "
+                           "element type of p_scale, their scales one atom "
+                           "(C2)");
+  return success();
+}
+
+LogicalResult SoftmaxStepOp::verify() {
+  TileType scores = getScores().getType();
+  if (failed(
+          verifySoftmax(*this, scores,
+                        {getMaximum(), getSum(), getLargest(), getNewMaximum(),
+                         getNewSum(), getNewLargest(), getFactor()})))
+    return failure();
+  return verifyProbabilities(*this, scores, getProbabilities().getType(),
+                             getScales().getType(), getPScale());
+}
+
+LogicalResult SoftmaxMaximumOp::verify() {
+  return verifySoftmax(*this, getScores().getType(),
+                       {getMaximum(), getLargest(), getNewMaximum(),
+                        getNewLargest(), getFactor()});
+}
+
+LogicalResult SoftmaxProbabilitiesOp::verify() {
+  TileType scores = getScores().getType();
+  if (failed(verifySoftmax(
+          *this, scores, {getMaximum(), getSum(), getFactor(), getNewSum()})) ||
+      failed(verifyProbabilities(*this, scores, getProbabilities().getType(),
+                                 getScales().getType(), getPScale())))
+    return failure();
   if (std::optional<uint64_t> columns = getPolynomialColumns()) {
     if (*columns < 2 || *columns > 30 || *columns % 2)
       return emitOpError("computes ")

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FormKernels.h"
+#include "ElementwiseKernel.h"
 #include "lpfa/Analysis/CostModel.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "lpfa/Dialect/LPFA/Transforms/Passes.h"
@@ -157,6 +158,11 @@ static LogicalResult checkCoordinates(OpBuilder &builder, AttentionOp op,
                         {batch, heads, rows, keys, sequences, tiles});
 }
 
+/// Whether an atom holds the scales of several tiles of keys.
+static bool sharesAtoms(int64_t keyTile) {
+  return keyTile < kAtomRows && kAtomRows % keyTile == 0;
+}
+
 KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors,
                                            int64_t queryTiles,
                                            int64_t keyTile) {
@@ -173,8 +179,6 @@ KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors,
                          cast<ViewType>(view.getType()).getElementType());
   };
   const int64_t rowTile = TargetModel::mmaRows;
-  // Rows, or keys, that one atom of scales covers.
-  const int64_t atomRows = 128;
   const int64_t headDim = op.getHeadDim(), valueDim = op.getValueHeadDim();
   Type f32 = builder.getF32Type();
   auto scoresType = TileType::get(context, {rowTile, keyTile}, f32);
@@ -240,11 +244,10 @@ KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors,
     Value n = loop.getInductionVar();
     Value key = index.mul(n, keyTile);
     Value left = arith::SubIOp::create(builder, loc, keys, key);
-    // Where tiles are smaller than an atom of scales: the atom, and the place
-    // in it.
+    // Where atoms of scales hold several tiles: the atom, and the place in it.
     Value keyAtom = n, from;
-    if (keyTile < atomRows) {
-      Value size = index.constant(atomRows);
+    if (sharesAtoms(keyTile)) {
+      Value size = index.constant(kAtomRows);
       keyAtom = index.div(key, size);
       from = builder.createOrFold<arith::RemUIOp>(loc, key, size);
     }
@@ -275,9 +278,7 @@ KernelOp FormKernels::buildAttentionKernel(AttentionOp op, TypeRange tensors,
                                 TypeRange{probabilitiesType, atom, rowType,
                                           rowType, rowType, rowType},
                                 masked, state[1], state[2], state[3],
-                                op.getScaleAttr(), op.getPScale(),
-                                /*polynomialColumns=*/IntegerAttr(),
-                                /*polynomialDegree=*/IntegerAttr());
+                                op.getScaleAttr(), op.getPScale());
       Value rescaled = RescaleOp::create(builder, loc, outputType, state[0],
                                          step.getFactor());
       next.push_back(
@@ -311,9 +312,113 @@ static LogicalResult checkTiles(Operation *op, int64_t queryTiles,
                                 int64_t keyTile) {
   if (queryTiles != 1 && queryTiles != 2)
     return op->emitError("query-tiles must be 1 or 2, not ") << queryTiles;
-  if (keyTile != 32 && keyTile != 64 && keyTile != 128)
-    return op->emitError("key-tile must be 32, 64 or 128, not ") << keyTile;
+  if (keyTile < 32 || keyTile > 128 || keyTile % 32)
+    return op->emitError("key-tile must be 32, 64, 96 or 128, not ") << keyTile;
   return success();
+}
+
+/// Packs the row-major scales of keys or values so that each tile of `keyTile`
+/// keys has atoms of its own. The rest of an atom is the next tile's, which no
+/// product reads.
+static FailureOr<Value> packTileScales(AttentionOp op, Value scales,
+                                       bool isAlongKeys, int64_t keyTile) {
+  Location loc = op.getLoc();
+  OpBuilder builder(op);
+  auto type = cast<RankedTensorType>(scales.getType());
+  // What an atom covers of the last two dimensions, and from where the next
+  // begins.
+  SmallVector<int64_t> tile = {kAtomRows, kAtomGroups};
+  SmallVector<int64_t> step = {keyTile, kAtomGroups};
+  if (isAlongKeys) {
+    std::swap(tile[0], tile[1]);
+    step = {keyTile / kBlockSize, kAtomRows};
+  }
+  auto getCounts = [&](IndexBuilder &index, Value tensorOrView) {
+    SmallVector<Value> counts = {index.dim(tensorOrView, 0),
+                                 index.dim(tensorOrView, 1)};
+    for (int64_t i : {0, 1})
+      counts.push_back(index.ceildiv(index.dim(tensorOrView, 2 + i), step[i]));
+    return counts;
+  };
+  auto getOrder = [&](SmallVector<Value> coordinates) {
+    if (isAlongKeys)
+      std::swap(coordinates[2], coordinates[3]);
+    return coordinates;
+  };
+
+  IndexBuilder index(builder, loc);
+  SmallVector<Value> counts = getCounts(index, scales);
+  Value grid = index.constant(1);
+  for (Value count : counts)
+    grid = index.mul(grid, count);
+  if (failed(checkCountable(builder, op, {grid})))
+    return failure();
+  TileType atom = TileType::getAtom(op.getContext());
+  SmallVector<int64_t> shape;
+  SmallVector<Value> open;
+  for (Value count : getOrder(counts)) {
+    std::optional<int64_t> known = getConstantIntValue(count);
+    shape.push_back(known.value_or(ShapedType::kDynamic));
+    if (!known)
+      open.push_back(count);
+  }
+  llvm::append_range(shape, atom.getShape());
+  auto packedType = RankedTensorType::get(shape, type.getElementType());
+
+  KernelOp kernel = createKernel(op, "pack_tile_scales", {type, packedType});
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    Block &block = kernel.getBody().front();
+    builder.setInsertionPointToStart(&block);
+    IndexBuilder index(builder, loc);
+    SmallVector<Value> bounds = getCounts(index, block.getArgument(0));
+    auto work = ForWorkOp::create(builder, loc, bounds);
+    Block &body = work.getBody().emplaceBlock();
+    for (Value bound : bounds)
+      body.addArgument(bound.getType(), loc);
+    builder.setInsertionPointToStart(&body);
+    SmallVector<Value> first(body.getArguments());
+    for (int64_t i : {0, 1})
+      first[2 + i] = index.mul(first[2 + i], step[i]);
+    Value rows = LoadOp::create(
+        builder, loc,
+        TileType::get(op.getContext(), tile, type.getElementType()),
+        block.getArgument(0), first);
+    Value packed = PackAtomOp::create(builder, loc, atom, rows,
+                                      /*valid=*/Value(), isAlongKeys);
+    SmallVector<Value> place =
+        getOrder(SmallVector<Value>(body.getArguments()));
+    place.append(3, index.constant(0));
+    StoreOp::create(builder, loc, packed, block.getArgument(1), place);
+    YieldOp::create(builder, loc);
+  }
+  Value destination = tensor::EmptyOp::create(builder, loc, packedType, open);
+  return LaunchOp::create(builder, loc, packedType,
+                          FlatSymbolRefAttr::get(kernel.getSymNameAttr()), grid,
+                          /*persistent=*/false, scales, destination)
+      .getResult(0);
+}
+
+/// Row-major scales of keys or values that came blocked.
+static Value unpackScales(AttentionOp op, Value operand, Value blocked,
+                          bool isAlongKeys) {
+  Location loc = op.getLoc();
+  OpBuilder builder(op);
+  IndexBuilder index(builder, loc);
+  auto type = cast<RankedTensorType>(operand.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  int64_t &size = shape[isAlongKeys ? 2 : 3];
+  if (!ShapedType::isDynamic(size))
+    size = llvm::divideCeil(size, kBlockSize);
+  SmallVector<Value> open;
+  if (ShapedType::isDynamic(shape[2])) {
+    Value keys = index.dim(operand, 2);
+    open.push_back(isAlongKeys ? index.ceildiv(keys, kBlockSize) : keys);
+  }
+  auto scales = cast<RankedTensorType>(blocked.getType());
+  return UnpackScalesOp::create(
+      builder, loc, RankedTensorType::get(shape, scales.getElementType()),
+      blocked, open, isAlongKeys);
 }
 
 LogicalResult FormKernels::formAttention(AttentionOp op) {
@@ -336,9 +441,22 @@ LogicalResult FormKernels::formAttention(AttentionOp op) {
                ? scales
                : packScales(builder, op.getLoc(), scales, transposed);
   };
-  SmallVector<Value> inputs = {op.getQ(), pack(op.getQScales(), false),
-                               op.getK(), pack(op.getKScales(), false),
-                               op.getV(), pack(op.getVScales(), true)};
+  // Scales of keys and values, where tiles straddle the usual atoms.
+  auto packKeys = [&](Value operand, Value scales,
+                      bool isAlongKeys) -> FailureOr<Value> {
+    if (kAtomRows % keyTile == 0)
+      return pack(scales, isAlongKeys);
+    if (AttentionOp::isBlocked(scales))
+      scales = unpackScales(op, operand, scales, isAlongKeys);
+    return packTileScales(op, scales, isAlongKeys, keyTile);
+  };
+  Value qScales = pack(op.getQScales(), false);
+  FailureOr<Value> kScales = packKeys(op.getK(), op.getKScales(), false),
+                   vScales = packKeys(op.getV(), op.getVScales(), true);
+  if (failed(kScales) || failed(vScales))
+    return failure();
+  SmallVector<Value> inputs = {op.getQ(), qScales,   op.getK(),
+                               *kScales,  op.getV(), *vScales};
   SmallVector<Type> tensors(ValueRange(inputs).getTypes());
   llvm::append_range(tensors, op.getResultTypes());
   KernelOp kernel = buildAttentionKernel(op, tensors, queryTiles, keyTile);

@@ -48,7 +48,9 @@ static bool writes(RoleOp role, Operation *channel) {
   });
 }
 
-static bool isTensorCore(Operation *op) { return isa<MmaOp, CopyScalesOp>(op); }
+static bool isTensorCore(Operation *op) {
+  return isa<MmaOp, CopyScalesOp, CopyTileOp>(op);
+}
 
 /// Whether the role's work on an accumulator is the tensor core's.
 static bool multiplies(RoleOp role) {
@@ -468,8 +470,9 @@ void InsertBarriers::rewriteEnd(RoleOp role, Operation *op, ChannelOp channel) {
         llvm::any_of(channel.getChannel().getUsers(), [&](Operation *user) {
           if (!isa<GetOp, SlotAtOp>(user) || role->isAncestor(user))
             return false;
-          return llvm::any_of(user->getUsers(),
-                              llvm::IsaPred<CopyScalesOp, MmaOp, StoreAsyncOp>);
+          return llvm::any_of(
+              user->getUsers(),
+              llvm::IsaPred<CopyScalesOp, CopyTileOp, MmaOp, StoreAsyncOp>);
         });
     if (toTensor)
       FenceOp::create(builder, loc, FenceKind::TensorStores);

@@ -176,13 +176,17 @@ private:
       Cost added = getCostIn(index, slot);
       if (!added)
         return;
-      // After the small tiles before it in this slot.
-      int64_t begin = slot.begin;
-      for (const Tile &other : ArrayRef(tiles).take_front(index))
-        if (!other.isLarge && other.offset >= slot.begin &&
-            other.offset < slot.end)
-          begin = std::max(begin, other.offset + other.columns);
-      begin = llvm::alignTo(begin, getAlignment(tile));
+      // The first columns that the small tiles before it have left.
+      int64_t begin = llvm::alignTo(slot.begin, getAlignment(tile));
+      auto isTaken = [&](const Tile &other) {
+        if (other.isLarge || other.offset >= begin + tile.columns ||
+            begin >= other.offset + other.columns)
+          return false;
+        begin = llvm::alignTo(other.offset + other.columns, getAlignment(tile));
+        return true;
+      };
+      while (llvm::any_of(ArrayRef(tiles).take_front(index), isTaken))
+        ;
       if (begin + tile.columns > slot.end)
         return;
       tile.offset = begin;

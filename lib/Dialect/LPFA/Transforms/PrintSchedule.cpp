@@ -64,8 +64,8 @@ static void collect(Block &block, unsigned depth, std::vector<Line> &lines) {
       continue;
     }
     if (!isa<WaitOp, ArriveOp, CommitOp, ExpectBytesOp, FenceOp, TeamBarrierOp,
-             LoadAsyncOp, StoreAsyncOp, StoreWaitOp, CopyScalesOp, MmaOp,
-             ReadOp, WriteOp, RescaleBufferOp>(op))
+             LoadAsyncOp, StoreAsyncOp, StoreWaitOp, CopyScalesOp, CopyTileOp,
+             MmaOp, ReadOp, WriteOp, RescaleBufferOp>(op))
       continue;
     SmallVector<StringRef> operands;
     for (Value operand : op.getOperands())

@@ -58,7 +58,7 @@ private:
     };
     bool isByThreads = isa<ReadOp, WriteOp, RescaleBufferOp>(op) &&
                        llvm::any_of(op.getOperands(), isInTensorMemory);
-    if (isByThreads || isa<MmaOp, CopyScalesOp>(op)) {
+    if (isByThreads || isa<MmaOp, CopyScalesOp, CopyTileOp>(op)) {
       if (state.waits)
         fence(FenceKind::AfterThreadSync);
       return {false, state.accesses || isByThreads};

@@ -35,8 +35,6 @@ lpfa.kernel @row_max stage(synchronized) threads(128) tensor_columns(128) shared
     %r:3 = scf.for %n = %c0 to %c2 step %c1 iter_args(%M = %m0, %l = %l0, %largest = %m0) -> (!row, !row, !row) {
       // CHECK: %[[S:.*]] = lpfa.tcgen05.ld
       %s = lpfa.read %S : !scores -> !f32
-      // CHECK-DAG: %[[LOW:.*]] = vector.extract_strided_slice %[[S]] {offsets = [0], sizes = [32], strides = [1]}
-      // CHECK-DAG: %[[HIGH:.*]] = vector.extract_strided_slice %[[S]] {offsets = [32], sizes = [32], strides = [1]}
       // CHECK-COUNT-64: arith.maximumf
       // M is an integer in the low bits of an f32.
       // CHECK: %[[UP:.*]] = lpfa.fma up %{{.*}}, %[[C]], %[[BASE]] : f32
@@ -44,6 +42,8 @@ lpfa.kernel @row_max stage(synchronized) threads(128) tensor_columns(128) shared
       // CHECK: %[[LIMIT:.*]] = arith.addf %[[M]], %[[LAG]]
       // CHECK: %[[RISES:.*]] = arith.cmpf ugt, %[[RAISED]], %[[LIMIT]]
       // CHECK: %[[NEWM:.*]] = arith.select %[[RISES]], %[[RAISED]], %[[M]]
+      // CHECK-DAG: %[[LOW:.*]] = vector.extract_strided_slice %[[S]] {offsets = [0], sizes = [32], strides = [1]}
+      // CHECK-DAG: %[[HIGH:.*]] = vector.extract_strided_slice %[[S]] {offsets = [32], sizes = [32], strides = [1]}
       // So are the exponents of blocks.
       // CHECK: %[[X:.*]] = math.fma %{{.*}}, %[[C]], %[[LOG448]] : f32
       // CHECK: %[[E:.*]] = lpfa.add up %[[X]], %[[BASE]]
@@ -65,7 +65,8 @@ lpfa.kernel @row_max stage(synchronized) threads(128) tensor_columns(128) shared
       // RED: %[[MAX:.*]] = arith.maximumf %{{.*}}, %[[MAX0]]
       // RED: %[[LARGEST:.*]] = arith.maximumf %[[MAX]], %[[MAX1]]
       // RED: lpfa.fma up %[[LARGEST]]
-      %p, %sp, %M1, %l1, %largest1, %factor = lpfa.softmax_step %s, %M, %l, %largest scale(0.0883883461) <row_max> : !f32 -> !fp8
+      %M1, %largest1, %factor = lpfa.softmax_maximum %s, %M, %largest scale(0.0883883461) <row_max> : !f32
+      %p, %sp, %l1 = lpfa.softmax_probabilities %s, %M1, %l, %factor scale(0.0883883461) <row_max> : !f32 -> !fp8
       // CHECK: lpfa.tcgen05.st %{{.*}} to %{{.*}} : vector<16xi32>
       lpfa.write %p -> %P : !fp8, !codes
       // CHECK: llvm.store %{{.*}} : i32, !llvm.ptr<3>
@@ -105,7 +106,8 @@ lpfa.kernel @causal stage(synchronized) threads(128) tensor_columns(64) (%row: i
     // CHECK-COUNT-32: arith.maximumf
     // CHECK: lpfa.tcgen05.st
     %x = lpfa.apply_mask %s at(%row, %key) of(%rows, %keys) <causal, bottom_right> : !f32
-    %p, %sp, %M1, %l1, %largest1, %factor = lpfa.softmax_step %x, %M, %M, %M scale(0.0883883461) <constant> : !f32 -> !fp8
+    %M1, %largest1, %factor = lpfa.softmax_maximum %x, %M, %M scale(0.0883883461) <constant> : !f32
+    %p, %sp, %l1 = lpfa.softmax_probabilities %x, %M1, %M, %factor scale(0.0883883461) <constant> : !f32 -> !fp8
     lpfa.write %p -> %P : !fp8, !codes
   }
 }
@@ -152,7 +154,8 @@ lpfa.kernel @polynomial stage(synchronized) threads(128) tensor_columns(64) () {
     // CHECK: %[[SUM:.*]] = arith.addi %[[PBITS]], %[[EXPONENT]]
     // CHECK: %[[LAST:.*]] = arith.bitcast %[[SUM]] : vector<4xi32> to vector<4xf32>
     // CHECK: vector.shuffle %[[E]], %[[LAST]]
-    %p, %sp, %M1, %l1, %largest1, %factor = lpfa.softmax_step %s, %M, %M, %M scale(0.0883883461) <constant> polynomial(4, 3) : !f32 -> !fp8
+    %M1, %largest1, %factor = lpfa.softmax_maximum %s, %M, %M scale(0.0883883461) <constant> : !f32
+    %p, %sp, %l1 = lpfa.softmax_probabilities %s, %M1, %M, %factor scale(0.0883883461) <constant> polynomial(4, 3) : !f32 -> !fp8
     lpfa.write %p -> %P : !fp8, !codes
   }
 }

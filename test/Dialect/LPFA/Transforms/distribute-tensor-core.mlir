@@ -114,6 +114,35 @@ lpfa.kernel @qk stage(synchronized) threads(128) tensor_columns(256) shared_byte
 
 // -----
 
+// Queries to tensor memory: 32 bytes of each row make eight columns, as the
+// product reads them there.
+
+!q_channel = !lpfa.channel<128x64xf8E4M3FN shared>
+!shared_q = !lpfa.buffer<128x64xf8E4M3FN, shared>
+!tensor_q = !lpfa.buffer<128x64xf8E4M3FN, tensor>
+
+// CHECK: gpu.func @copy_tile
+lpfa.kernel @copy_tile stage(synchronized) threads(128) tensor_columns(32) shared_bytes(8192) () {
+  %cQ = lpfa.channel "Q" stages(1) at [#lpfa.place<shared, 0, 8192>] : !q_channel
+  %tQ = lpfa.scratch "tensor.Q" at <tensor, 16, 16> : !tensor_q
+  lpfa.role "mma" warps(1 from 0) registers(48) elected {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    %q = lpfa.slot %cQ use %u : !q_channel
+    // CHECK: %[[SOURCE:.*]] = lpfa.shared_descriptor %{{.*}} swizzle(64) leading(16) stride(512)
+    // CHECK: %[[FIRST:.*]] = lpfa.advance_descriptor %[[SOURCE]] by %{{.*}}
+    // CHECK: lpfa.tcgen05.cp %[[FIRST]] to %{{.*}} rows
+    // CHECK: %[[C32:.*]] = arith.constant 32 : i32
+    // CHECK: %[[SECOND:.*]] = lpfa.advance_descriptor %[[SOURCE]] by %[[C32]]
+    // CHECK: %[[C8:.*]] = arith.constant 8 : i32
+    // CHECK: %[[NEXT:.*]] = arith.addi %{{.*}}, %[[C8]]
+    // CHECK: lpfa.tcgen05.cp %[[SECOND]] to %[[NEXT]] rows
+    // CHECK-NOT: lpfa.tcgen05.cp
+    lpfa.copy_tile %q -> %tQ : !shared_q, !tensor_q
+  }
+}
+
+// -----
+
 // PV: P in tensor memory, 8 columns a K step; V MN-major, four groups of eight
 // keys a step. Steps past the last key are not issued.
 

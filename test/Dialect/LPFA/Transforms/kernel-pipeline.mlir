@@ -18,7 +18,10 @@
 // ROLES:   lpfa.get
 // ROLES:   lpfa.read
 // ROLES:   lpfa.release
-// ROLES:   lpfa.softmax_step
+// ROLES:   lpfa.softmax_maximum
+// ROLES:   lpfa.write
+// ROLES:   lpfa.put
+// ROLES:   lpfa.softmax_probabilities
 // ROLES:   lpfa.write
 // ROLES:   lpfa.put
 // ROLES: lpfa.role "softmax1" warps(4 from 4) registers(184)

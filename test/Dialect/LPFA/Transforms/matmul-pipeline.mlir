@@ -86,7 +86,7 @@
 
 // The scales of a step are copied over those of the step before. Where only the
 // manual counts, the mma role waits until those have been read.
-// VERDICT: schedule-verdict | Category:lpfa-schedule | Function=f_kernel | Remark="safe assuming that the tensor core keeps the order of scale copies after products"
+// VERDICT: schedule-verdict | Category:lpfa-schedule | Function=f_kernel | Remark="safe assuming that the tensor core keeps the order of copies after products"
 // DOCUMENTED: Remark=safe{{$}}
 
 // THREADS: gpu.func @f_kernel

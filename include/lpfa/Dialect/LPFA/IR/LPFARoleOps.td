@@ -144,7 +144,7 @@ def LPFA_ScratchOp : LPFA_Op<"scratch", [HasParent<"KernelOp">]> {
   let summary = "a buffer of one role's own";
   let description = [{
     Its content lives from the write to the last read that follows in program
-    order; nothing outlives a step.
+    order.
 
     Constraints:
 
@@ -314,6 +314,25 @@ def LPFA_CopyScalesOp : LPFA_Op<"copy_scales"> {
 
     ```mlir
     lpfa.copy_scales %sk -> %tk : !lpfa.buffer<32x4x4xf8E8M0FNU, shared>, !lpfa.buffer<32x4x4xf8E8M0FNU, tensor>
+    ```
+  }];
+  let arguments = (ins LPFA_BufferType:$source, LPFA_BufferType:$destination);
+  let assemblyFormat = "$source `->` $destination attr-dict `:` type($source) `,` type($destination)";
+  let hasVerifier = 1;
+}
+
+def LPFA_CopyTileOp : LPFA_Op<"copy_tile"> {
+  let summary = "copy a tile of bytes from shared to tensor memory, asynchronously";
+  let description = [{
+    `tcgen05.cp.128x256b`, once for each eight columns: row r to lane r, four
+    elements a column, as `lpfa.mma` reads A there.
+
+    - (C1) The source is a matrix in shared memory of 128 rows with a multiple
+      of 32 elements of eight bits, the destination one of the same shape and
+      element type in tensor memory.
+
+    ```mlir
+    lpfa.copy_tile %q -> %tq : !lpfa.buffer<128x128xf8E4M3FN, shared>, !lpfa.buffer<128x128xf8E4M3FN, tensor>
     ```
   }];
   let arguments = (ins LPFA_BufferType:$source, LPFA_BufferType:$destination);

@@ -671,21 +671,24 @@ def LPFA_Tcgen05WaitStOp : LPFA_ThreadOp<"tcgen05.wait_st"> {
 }
 
 def LPFA_Tcgen05CpOp : LPFA_ThreadOp<"tcgen05.cp"> {
-  let summary = "Copies scales from shared to tensor memory";
+  let summary = "Copies scales or a part of A from shared to tensor memory";
   let description = [{
     `tcgen05.cp.cta_group::1.32x128b.warpx4` (PTX 9.7.16.9), by one thread,
     asynchronous: one 512-byte scale atom (32 rows of 16 bytes) to four columns,
-    repeated in the four lane quarters as the MMA needs it. An MMA that the same
-    thread issues later sees it; completion by `lpfa.tcgen05.commit`.
+    repeated in the four lane quarters as the MMA needs it. With `rows`
+    `tcgen05.cp.cta_group::1.128x256b`: 32 bytes of each of 128 rows to eight
+    columns. An MMA that the same thread issues later sees it; completion by
+    `lpfa.tcgen05.commit`.
 
     Example:
     ```mlir
     lpfa.tcgen05.cp %descriptor to %address
+    lpfa.tcgen05.cp %descriptor to %address rows
     ```
   }];
   let arguments = (ins LPFA_MatrixDescriptor:$source,
-                       LPFA_TensorMemoryAddress:$address);
-  let assemblyFormat = "$source `to` $address attr-dict";
+                       LPFA_TensorMemoryAddress:$address, UnitAttr:$rows);
+  let assemblyFormat = "$source `to` $address (`rows` $rows^)? attr-dict";
 }
 
 def LPFA_Tcgen05MMAOp : LPFA_ThreadOp<"tcgen05.mma"> {

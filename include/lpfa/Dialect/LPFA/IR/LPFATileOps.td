@@ -365,21 +365,14 @@ def LPFA_SoftmaxStepOp : LPFA_Op<"softmax_step", [Pure]> {
     power of two by which what was accumulated so far must be multiplied (1
     where M stays; of no matter where the row had seen no key, as nothing was
     accumulated). M rises only where the tile's maximum exceeds it by more than
-    the lag.
-
-    `polynomial(k, d)` computes the exponentials of the last k columns of each
-    32 as a polynomial of degree d, with the multiply-add pipe, and leaves the
-    others to the special function unit: x = n + f with n the nearest integer,
-    2^n * p(f). The largest relative error of p is 7.5e-5 for degree 3 and
-    2.7e-6 for degree 4.
+    the lag. Roles do it in two parts, `lpfa.softmax_maximum` and
+    `lpfa.softmax_probabilities`.
 
     Constraints:
 
     - (C1) Scores are f32, m x n with n a multiple of 32 and at most 128.
     - (C2) The state's tiles and `factor` are `m x f32`; probabilities have the
       scores' shape and `p_scale`'s element type; their scales are one atom.
-    - (C3) The columns of `polynomial` are an even number from 2 to 30, its
-      degree is 3 or 4.
 
     Example:
 
@@ -390,19 +383,82 @@ def LPFA_SoftmaxStepOp : LPFA_Op<"softmax_step", [Pure]> {
   }];
   let arguments = (ins LPFA_TileType:$scores, LPFA_TileType:$maximum,
                        LPFA_TileType:$sum, LPFA_TileType:$largest,
-                       F32Attr:$scale, LPFA_PScaleAttr:$p_scale,
-                       OptionalAttr<I64Attr>:$polynomialColumns,
-                       OptionalAttr<I64Attr>:$polynomialDegree);
+                       F32Attr:$scale, LPFA_PScaleAttr:$p_scale);
   let results = (outs LPFA_TileType:$probabilities, LPFA_TileType:$scales,
                       LPFA_TileType:$newMaximum, LPFA_TileType:$newSum,
                       LPFA_TileType:$newLargest, LPFA_TileType:$factor);
   let assemblyFormat = [{
     $scores `,` $maximum `,` $sum `,` $largest `scale` `(` $scale `)` $p_scale
-    (`polynomial` `(` $polynomialColumns^ `,` $polynomialDegree `)`)?
     attr-dict `:` type($scores) `->` type($probabilities) custom<SoftmaxTypes>(
       ref(type($scores)), type($maximum), type($sum), type($largest),
       type($scales), type($newMaximum), type($newSum), type($newLargest),
       type($factor))
+  }];
+  let hasVerifier = 1;
+}
+
+def LPFA_SoftmaxMaximumOp : LPFA_Op<"softmax_maximum", [Pure]> {
+  let summary = "the first part of a softmax step: the row's maximum";
+  let description = [{
+    Of `lpfa.softmax_step` what the correction waits for: M and the largest score
+    after the step, and the factor.
+
+    - (C1) As in `lpfa.softmax_step`.
+
+    ```mlir
+    %m1, %s1, %factor = lpfa.softmax_maximum %x, %m0, %s0 scale(0.0883883461) #lpfa.p_scale<row_max>
+      : !lpfa.tile<128x128xf32>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$scores, LPFA_TileType:$maximum,
+                       LPFA_TileType:$largest, F32Attr:$scale,
+                       LPFA_PScaleAttr:$p_scale);
+  let results = (outs LPFA_TileType:$newMaximum, LPFA_TileType:$newLargest,
+                      LPFA_TileType:$factor);
+  let assemblyFormat = [{
+    $scores `,` $maximum `,` $largest `scale` `(` $scale `)` $p_scale
+    attr-dict `:` type($scores) custom<SoftmaxMaximumTypes>(
+      ref(type($scores)), type($maximum), type($largest), type($newMaximum),
+      type($newLargest), type($factor))
+  }];
+  let hasVerifier = 1;
+}
+
+def LPFA_SoftmaxProbabilitiesOp : LPFA_Op<"softmax_probabilities", [Pure]> {
+  let summary = "the second part of a softmax step: probabilities and the row sum";
+  let description = [{
+    Of `lpfa.softmax_step` the rest, with the M and the factor that
+    `lpfa.softmax_maximum` of the same scores gave.
+
+    `polynomial(k, d)` computes the exponentials of the last k columns of each
+    32 as a polynomial of degree d, with the multiply-add pipe, and leaves the
+    others to the special function unit: x = n + f with n the nearest integer,
+    2^n * p(f). The largest relative error of p is 7.5e-5 for degree 3 and
+    2.7e-6 for degree 4.
+
+    - (C1), (C2) As in `lpfa.softmax_step`.
+    - (C3) The columns of `polynomial` are an even number from 2 to 30, its
+      degree is 3 or 4.
+
+    ```mlir
+    %p, %sp, %l1 = lpfa.softmax_probabilities %x, %m1, %l0, %factor scale(0.0883883461) #lpfa.p_scale<row_max> polynomial(8, 3)
+      : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x128xf8E4M3FN>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$scores, LPFA_TileType:$maximum,
+                       LPFA_TileType:$sum, LPFA_TileType:$factor,
+                       F32Attr:$scale, LPFA_PScaleAttr:$p_scale,
+                       OptionalAttr<I64Attr>:$polynomialColumns,
+                       OptionalAttr<I64Attr>:$polynomialDegree);
+  let results = (outs LPFA_TileType:$probabilities, LPFA_TileType:$scales,
+                      LPFA_TileType:$newSum);
+  let assemblyFormat = [{
+    $scores `,` $maximum `,` $sum `,` $factor `scale` `(` $scale `)` $p_scale
+    (`polynomial` `(` $polynomialColumns^ `,` $polynomialDegree `)`)?
+    attr-dict `:` type($scores) `->` type($probabilities)
+    custom<SoftmaxProbabilitiesTypes>(
+      ref(type($scores)), type($maximum), type($sum), type($factor),
+      type($scales), type($newSum))
   }];
   let hasVerifier = 1;
 }

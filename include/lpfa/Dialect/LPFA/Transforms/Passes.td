@@ -226,7 +226,8 @@ def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
   let options = [
     Option<"queryTiles", "query-tiles", "int64_t", "2",
            "tiles of 128 query rows in a work tile, 1 or 2">,
-    Option<"keyTile", "key-tile", "int64_t", "128", "keys in a step: 32, 64 or 128">,
+    Option<"keyTile", "key-tile", "int64_t", "128", 
+           "keys in a step: 32, 64, 96 or 128">,
     Option<"longestFirst", "longest-first", "bool", "true",
            "where later queries see more keys: work tiles in descending order of "
            "their rows, all heads of one before the next">
@@ -252,8 +253,8 @@ def AssignRoles : Pass<"lpfa-assign-roles", "::lpfa::KernelOp"> {
     `lpfa.at` ops in the mma role: for each query tile the product with this
     step's probabilities, then the scores of the next step, which may lie in the
     same columns; or, with `scores-first`, the other way round: the next scores
-    then need no more than that these have been read. With two score buffers the
-    scores are two steps ahead.
+    then need no more than that these have been read. The scores are as many
+    steps ahead as they have buffers, or `scores-ahead`.
 
     Kernels without products are left alone.
 
@@ -294,11 +295,27 @@ def AssignRoles : Pass<"lpfa-assign-roles", "::lpfa::KernelOp"> {
            "as polynomials: an even number up to 30">,
     Option<"polynomialDegree", "polynomial-degree", "int64_t", "3",
            "degree of those polynomials: 3 or 4">,
+    Option<"lag", "lag", "int64_t", "-1",
+           "how far the maximum that a row is computed with may lag, 0 to 32 in "
+           "log2 units (-1: the op's), where the scales of probabilities are not "
+           "constant; results do not depend on it">,
+    Option<"factorFirst", "factor-first", "bool", "true",
+           "the softmax roles hand the factor for the outputs over before they "
+           "compute probabilities and sum, not after">,
     Option<"scoresFirst", "scores-first", "bool", "false",
            "the next scores before the product with this step's probabilities, "
            "which then need columns of their own">,
     Option<"scoreBuffers", "score-buffers", "int64_t", "1",
            "slots in the rings of scores: 1 or 2">,
+    Option<"scoresAhead", "scores-ahead", "int64_t", "0",
+           "how many steps the scores are ahead of the probabilities: "
+           "score-buffers (or 0), or one more, for which probabilities need "
+           "columns of their own">,
+    Option<"shareScales", "share-scales", "bool", "false",
+           "query tiles take turns in one place for the scales of an operand">,
+    Option<"queriesInTmem", "queries-in-tmem", "bool", "false",
+           "queries are copied to tensor memory once a work tile: products with "
+           "tiles of 64 keys are then not bound by shared memory">,
     Option<"matmulStages", "matmul-stages", "int64_t", "5",
            "slots in the ring of a matrix product's operands; fewer where "
            "shared memory has no room for them beside the results">

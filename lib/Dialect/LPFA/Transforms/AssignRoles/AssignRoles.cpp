@@ -38,7 +38,11 @@ struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
     options.polynomialColumns = polynomialColumns;
     options.polynomialDegree = polynomialDegree;
     options.scoresFirst = scoresFirst;
+    options.lag = lag;
+    options.factorFirst = factorFirst;
     options.scoreBuffers = scoreBuffers;
+    options.shareScales = shareScales;
+    options.queriesInTmem = queriesInTmem;
     options.matmulStages = matmulStages;
     if (auto schedule = kernel->getAttrOfType<ScheduleAttr>("lpfa.schedule")) {
       options.stages = schedule.getStages();
@@ -52,6 +56,19 @@ struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
     if (options.scoreBuffers != 1 && options.scoreBuffers != 2) {
       kernel.emitOpError("score-buffers must be 1 or 2, not ")
           << options.scoreBuffers;
+      return signalPassFailure();
+    }
+    options.scoresAhead = scoresAhead ? scoresAhead : options.scoreBuffers;
+    if (options.scoresAhead < options.scoreBuffers ||
+        options.scoresAhead > options.scoreBuffers + 1) {
+      kernel.emitOpError("scores-ahead must be score-buffers or one more, not ")
+          << options.scoresAhead;
+      return signalPassFailure();
+    }
+    const int64_t maxLag = PScaleAttr::getMaxLag(PScaleMode::RowMax);
+    if (lag < -1 || lag > maxLag) {
+      kernel.emitOpError("lag must be 0 to ")
+          << maxLag << ", or -1 for that of the op, not " << int64_t(lag);
       return signalPassFailure();
     }
     LogicalResult result = has<SoftmaxStepOp>(kernel)

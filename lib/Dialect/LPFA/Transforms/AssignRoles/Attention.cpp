@@ -46,6 +46,8 @@ struct ChainBuffers {
   ChannelOp q, scores, probabilities, factor, denominator;
   AccumulatorOp output;
   ScratchOp qScales, kScales, pScales, vScales;
+  /// The queries in tensor memory, where the option wants them there.
+  ScratchOp qTile;
 };
 
 class AttentionRoles : RoleBuilder {
@@ -62,6 +64,9 @@ private:
   void buildSoftmax(unsigned i);
   void buildCorrection();
   void buildMma();
+  Value hasSteps(IRMapping &mapping);
+  Value getDenominator(ChannelOp channel, Value isThere);
+  void bringQueries(ChainBuffers &between);
   void buildLoad();
   void buildEpilogue();
 
@@ -197,10 +202,21 @@ void AttentionRoles::declare() {
         AccumulatorOp::create(builder, loc, getTensor(chain.output.getResult()),
                               builder.getStringAttr("O" + Twine(i)),
                               builder.getStringAttr("correction"), PlaceAttr());
-    made.qScales = createScales("scales.Q" + Twine(i));
-    made.kScales = createScales("scales.K" + Twine(i));
-    made.pScales = createScales("scales.P" + Twine(i));
-    made.vScales = createScales("scales.V" + Twine(i));
+    bool shares = options.shareScales && i > 0;
+    auto getScales = [&](StringRef operand, ScratchOp ChainBuffers::*scales,
+                         bool shares) {
+      made.*scales = shares ? buffers.front().*scales
+                            : createScales("scales." + operand + Twine(i));
+    };
+    // Queries in tensor memory need their scales as long as themselves.
+    getScales("Q", &ChainBuffers::qScales, shares && !options.queriesInTmem);
+    getScales("K", &ChainBuffers::kScales, shares);
+    getScales("P", &ChainBuffers::pScales, shares);
+    getScales("V", &ChainBuffers::vScales, shares);
+    if (options.queriesInTmem)
+      made.qTile = ScratchOp::create(
+          builder, loc, getTensor(chain.q.getTile()),
+          builder.getStringAttr("tensor.Q" + Twine(i)), PlaceAttr());
     buffers.push_back(made);
   }
   k = createChannel(
@@ -257,14 +273,40 @@ void AttentionRoles::buildSoftmax(unsigned i) {
     ReleaseOp::create(builder, loc, between.scores.getChannel());
     mapping.map(chain.scores.getResult(), scores);
     builder.clone(*chain.mask, mapping);
-    auto softmax = cast<SoftmaxStepOp>(builder.clone(*chain.softmax, mapping));
+    SoftmaxStepOp step = chain.softmax;
+    PScaleAttr pScale = step.getPScale();
+    if (options.lag >= 0 && pScale.getMode() != PScaleMode::Constant)
+      pScale = PScaleAttr::get(pScale.getContext(), pScale.getMode(),
+                               pScale.getRounding(), pScale.getElement(),
+                               options.lag);
+    Type row = step.getFactor().getType();
+    Value visible = mapping.lookup(step.getScores());
+    auto maximum = SoftmaxMaximumOp::create(
+        builder, loc, TypeRange{row, row, row}, visible,
+        mapping.lookup(step.getMaximum()), mapping.lookup(step.getLargest()),
+        step.getScaleAttr(), pScale);
+    auto handFactorOver = [&] {
+      auto factor = open<AcquireOp>(between.factor);
+      WriteOp::create(builder, loc, maximum.getFactor(),
+                      factor.getBuffers()[0]);
+      PutOp::create(builder, loc, between.factor.getChannel());
+    };
+    if (options.factorFirst)
+      handFactorOver();
+    auto softmax = SoftmaxProbabilitiesOp::create(
+        builder, loc,
+        TypeRange{step.getProbabilities().getType(), step.getScales().getType(),
+                  row},
+        visible, maximum.getNewMaximum(), mapping.lookup(step.getSum()),
+        maximum.getFactor(), step.getScaleAttr(), pScale,
+        /*polynomialColumns=*/IntegerAttr(),
+        /*polynomialDegree=*/IntegerAttr());
     if (options.polynomialColumns > 0) {
       softmax.setPolynomialColumns(options.polynomialColumns);
       softmax.setPolynomialDegree(options.polynomialDegree);
     }
-    auto factor = open<AcquireOp>(between.factor);
-    WriteOp::create(builder, loc, softmax.getFactor(), factor.getBuffers()[0]);
-    PutOp::create(builder, loc, between.factor.getChannel());
+    if (!options.factorFirst)
+      handFactorOver();
     auto probabilities = open<AcquireOp>(between.probabilities);
     WriteOp::create(builder, loc, softmax.getProbabilities(),
                     probabilities.getBuffers()[0]);
@@ -272,18 +314,48 @@ void AttentionRoles::buildSoftmax(unsigned i) {
                     probabilities.getBuffers()[1]);
     PutOp::create(builder, loc, between.probabilities.getChannel());
     scf::YieldOp::create(builder, loc,
-                         ValueRange{softmax.getNewMaximum(),
+                         ValueRange{maximum.getNewMaximum(),
                                     softmax.getNewSum(),
-                                    softmax.getNewLargest()});
+                                    maximum.getNewLargest()});
   }
   for (auto [result, index] : llvm::zip(copy.getResults(), indices))
     mapping.map(loop.getResult(index), result);
   auto finish = cast<SoftmaxFinishOp>(builder.clone(*chain.finish, mapping));
-  auto denominator = open<AcquireOp>(between.denominator);
-  WriteOp::create(builder, loc, finish.getDenominator(),
-                  denominator.getBuffers()[0]);
-  PutOp::create(builder, loc, between.denominator.getChannel());
+  // A work tile without steps hands nothing over: it need not wait for those
+  // before.
+  when(hasSteps(mapping), [&] {
+    auto denominator = open<AcquireOp>(between.denominator);
+    WriteOp::create(builder, loc, finish.getDenominator(),
+                    denominator.getBuffers()[0]);
+    PutOp::create(builder, loc, between.denominator.getChannel());
+  });
   builder.clone(*chain.lseStore, mapping);
+}
+
+/// Whether the work tile has any steps.
+Value AttentionRoles::hasSteps(IRMapping &mapping) {
+  scf::ForOp loop = program.loop;
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                               mapping.lookupOrDefault(loop.getLowerBound()),
+                               mapping.lookupOrDefault(loop.getUpperBound()));
+}
+
+/// What a softmax role hands over at the end of a work tile, 0 where that has
+/// no steps.
+Value AttentionRoles::getDenominator(ChannelOp channel, Value isThere) {
+  TileType type = channel.getChannel().getType().getBuffers()[0].getTile();
+  auto branch = scf::IfOp::create(builder, loc, TypeRange(type), isThere,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  auto slot = open<GetOp>(channel);
+  Value denominator = ReadOp::create(builder, loc, type, slot.getBuffers()[0]);
+  ReleaseOp::create(builder, loc, channel.getChannel());
+  scf::YieldOp::create(builder, loc, denominator);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  Value none = SplatOp::create(builder, loc, type, builder.getF32FloatAttr(0));
+  scf::YieldOp::create(builder, loc, none);
+  return branch.getResult(0);
 }
 
 void AttentionRoles::buildCorrection() {
@@ -306,30 +378,22 @@ void AttentionRoles::buildCorrection() {
       Value factor =
           ReadOp::create(builder, loc, type.getTile(), slot.getBuffers()[0]);
       ReleaseOp::create(builder, loc, between.factor.getChannel());
-      auto branch = scf::IfOp::create(builder, loc, again);
-      {
-        OpBuilder::InsertionGuard guard(builder);
-        builder.setInsertionPointToStart(branch.thenBlock());
+      when(again, [&] {
         TakeOp::create(builder, loc, between.output.getBuffer());
         RescaleBufferOp::create(builder, loc, between.output.getBuffer(),
                                 factor);
-      }
+      });
       GiveOp::create(builder, loc, between.output.getBuffer());
     }
   }
   // Without steps nothing was accumulated and every row gives 0.
-  Value some = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                                     first, last);
+  Value some = hasSteps(mapping);
   when(some, [&] {
     for (ChainBuffers &between : buffers)
       TakeOp::create(builder, loc, between.output.getBuffer());
   });
   for (auto [i, between] : llvm::enumerate(buffers)) {
-    auto slot = open<GetOp>(between.denominator);
-    auto rowType = cast<BufferType>(slot.getBuffers()[0].getType());
-    Value denominator =
-        ReadOp::create(builder, loc, rowType.getTile(), slot.getBuffers()[0]);
-    ReleaseOp::create(builder, loc, between.denominator.getChannel());
+    Value denominator = getDenominator(between.denominator, some);
     ArrayRef<int64_t> shape = between.output.getBuffer().getType().getShape();
     for (int64_t column = 0; column < shape[1]; column += getOutputColumns()) {
       Value part = readColumns(
@@ -346,13 +410,23 @@ void AttentionRoles::buildCorrection() {
   }
 }
 
+/// Copies the queries and their scales to tensor memory.
+void AttentionRoles::bringQueries(ChainBuffers &between) {
+  auto slot = open<GetOp>(between.q);
+  CopyTileOp::create(builder, loc, slot.getBuffers()[0],
+                     between.qTile.getBuffer());
+  CopyScalesOp::create(builder, loc, slot.getBuffers()[1],
+                       between.qScales.getBuffer());
+  ReleaseOp::create(builder, loc, between.q.getChannel());
+}
+
 void AttentionRoles::buildMma() {
   beginRole("mma", 1, otherRegisters, /*elected=*/true);
   beginSteps(program.range.getFirst(), program.range.getLast());
   auto get = [&](ChannelOp channel) {
     return open<GetOp>(channel).getBuffers();
   };
-  const int64_t ahead = options.scoreBuffers;
+  const int64_t ahead = options.scoresAhead;
   auto multiplyValues = [&](unsigned i) {
     Chain &chain = program.chains[i];
     ChainBuffers &between = buffers[i];
@@ -379,13 +453,20 @@ void AttentionRoles::buildMma() {
   auto multiplyKeys = [&](unsigned i) {
     Chain &chain = program.chains[i];
     ChainBuffers &between = buffers[i];
-    at(ahead, [&](Value n, Value, Value) {
+    at(ahead, [&](Value n, Value isFirst, Value) {
       IRMapping local;
       local.map(program.loop.getInductionVar(), n);
       cloneScalars(*program.loop.getBody(), local);
-      ValueRange q = get(between.q), keys = get(k);
+      ValueRange keys = get(k);
+      // Tensor memory keeps queries for all steps of a work tile.
+      bool inTmem = options.queriesInTmem;
+      if (inTmem)
+        when(isFirst, [&] { bringQueries(between); });
+      ValueRange q =
+          inTmem ? ValueRange(between.qTile->getResults()) : get(between.q);
       auto scores = open<AcquireOp>(between.scores);
-      CopyScalesOp::create(builder, loc, q[1], between.qScales.getBuffer());
+      if (!inTmem)
+        CopyScalesOp::create(builder, loc, q[1], between.qScales.getBuffer());
       CopyScalesOp::create(builder, loc, keys[1], between.kScales.getBuffer());
       MmaOp::create(builder, loc, q[0], keys[0], between.qScales.getBuffer(),
                     between.kScales.getBuffer(), scores.getBuffers()[0],
@@ -409,6 +490,8 @@ void AttentionRoles::buildMma() {
   });
   at(ahead, [&](Value, Value, Value isLast) {
     ReleaseOp::create(builder, loc, k.getChannel());
+    if (options.queriesInTmem)
+      return;
     when(isLast, [&] {
       for (ChainBuffers &between : buffers)
         ReleaseOp::create(builder, loc, between.q.getChannel());

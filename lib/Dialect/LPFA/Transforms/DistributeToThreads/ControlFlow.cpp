@@ -45,14 +45,14 @@ LogicalResult KernelDistribution::lower(Operation *op) {
           [&](auto op) { return lower(op); })
       .Case<ChannelOp, AccumulatorOp, ScratchOp, SlotAtOp, SliceOp, WaitOp,
             ArriveOp, CommitOp, TeamBarrierOp, ExpectBytesOp, FenceOp,
-            LoadAsyncOp, StoreAsyncOp, StoreWaitOp, CopyScalesOp, MmaOp>(
-          [&](auto op) { return lower(op); })
+            LoadAsyncOp, StoreAsyncOp, StoreWaitOp, CopyScalesOp, CopyTileOp,
+            MmaOp>([&](auto op) { return lower(op); })
       .Case<ReadOp, WriteOp, RescaleBufferOp, StoreOp, SplatOp, NormalizeOp,
             RoundOp, CropOp>([&](auto op) { return lower(op); })
       .Case<LoadOp, PackAtomOp, UnpackAtomOp, QuantizeTileOp, DequantizeTileOp,
             RMSNormTileOp, SequenceTileOp>([&](auto op) { return lower(op); })
-      .Case<ApplyMaskOp, SoftmaxStepOp, SoftmaxFinishOp>(
-          [&](auto op) { return lower(op); })
+      .Case<ApplyMaskOp, SoftmaxMaximumOp, SoftmaxProbabilitiesOp,
+            SoftmaxFinishOp>([&](auto op) { return lower(op); })
       .Case([&](affine::AffineApplyOp apply) {
         return expandApply(apply, b, values);
       })

@@ -326,6 +326,7 @@ private:
   mlir::LogicalResult lower(StoreAsyncOp op);
   mlir::LogicalResult lower(StoreWaitOp op);
   mlir::LogicalResult lower(CopyScalesOp op);
+  mlir::LogicalResult lower(CopyTileOp op);
   mlir::LogicalResult lower(MmaOp op);
   mlir::LogicalResult checkPlace(mlir::Operation *op, BufferType buffer,
                                  PlaceAttr place);
@@ -356,7 +357,8 @@ private:
   //===--------------------------------------------------------------------===//
 
   mlir::LogicalResult lower(ApplyMaskOp op);
-  mlir::LogicalResult lower(SoftmaxStepOp op);
+  mlir::LogicalResult lower(SoftmaxMaximumOp op);
+  mlir::LogicalResult lower(SoftmaxProbabilitiesOp op);
   mlir::LogicalResult lower(SoftmaxFinishOp op);
 
   //===--------------------------------------------------------------------===//

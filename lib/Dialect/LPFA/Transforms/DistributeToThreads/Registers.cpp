@@ -86,9 +86,11 @@ LogicalResult KernelDistribution::lower(ReadOp op) {
   auto vectorType = dyn_cast<VectorType>(*type);
   Value result;
   // Scores that go to the softmax as they are need the maxima of their blocks.
-  bool hasMaxima = isTensor && vectorType && op.getTile().hasOneUse() &&
-                   isa<SoftmaxStepOp>(*op.getTile().user_begin()) &&
-                   target.hasTensorMemoryReduction();
+  bool hasMaxima =
+      isTensor && vectorType && target.hasTensorMemoryReduction() &&
+      !op.getTile().use_empty() &&
+      llvm::all_of(op.getTile().getUsers(),
+                   llvm::IsaPred<SoftmaxMaximumOp, SoftmaxProbabilitiesOp>);
   if (hasMaxima)
     result = readWithMaxima(buffer, vectorType);
   else if (isTensor && vectorType && vectorType.getElementTypeBitWidth() == 32)

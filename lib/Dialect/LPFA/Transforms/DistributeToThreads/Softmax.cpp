@@ -325,29 +325,27 @@ Value SoftmaxBuilder::packBytes(ArrayRef<BlockScale> scales) {
   return bytes;
 }
 
-LogicalResult KernelDistribution::lower(SoftmaxStepOp op) {
+/// The blocks of a row of scores.
+static SmallVector<Value> getBlocks(SoftmaxBuilder &softmax, Value scores) {
+  SmallVector<Value> blocks;
+  int64_t size = cast<VectorType>(scores.getType()).getNumElements();
+  for (int64_t i = 0; i < size; i += kBlockSize)
+    blocks.push_back(softmax.slice(scores, i, kBlockSize));
+  return blocks;
+}
+
+LogicalResult KernelDistribution::lower(SoftmaxMaximumOp op) {
   PScaleAttr pScale = op.getPScale();
-  if (!isa<Float8E4M3FNType, Float8E5M2Type>(pScale.getElement()))
-    return op.emitOpError("makes probabilities of f8E4M3FN and f8E5M2 only");
-  FailureOr<Type> codesType = convertType(op, op.getProbabilities().getType());
-  if (failed(codesType))
-    return failure();
   SoftmaxBuilder softmax(b, pScale, op.getScale());
   Value scores = values.lookup(op.getScores());
   Value oldMaximum = values.lookup(op.getMaximum());
-  int64_t blocks =
-      cast<VectorType>(scores.getType()).getNumElements() / kBlockSize;
 
   // Maxima of blocks where their scales come from them, else only of the row.
-  bool isConstant = pScale.getMode() == PScaleMode::Constant;
-  SmallVector<Value> blockMaxima = rowMaxima.lookup(scores);
+  SmallVector<Value> &blockMaxima = rowMaxima[scores];
   SmallVector<Value> candidates = {values.lookup(op.getLargest())};
-  SmallVector<Value> parts;
-  for (int64_t i = 0; i < blocks; ++i)
-    parts.push_back(softmax.slice(scores, i * kBlockSize, kBlockSize));
-  if (blockMaxima.empty() && !isConstant)
-    for (Value part : parts)
-      blockMaxima.push_back(softmax.getMaximum(softmax.getElements(part)));
+  if (blockMaxima.empty() && pScale.getMode() != PScaleMode::Constant)
+    for (Value block : getBlocks(softmax, scores))
+      blockMaxima.push_back(softmax.getMaximum(softmax.getElements(block)));
   if (blockMaxima.empty())
     llvm::append_range(candidates, softmax.getElements(scores));
   else
@@ -370,18 +368,40 @@ LogicalResult KernelDistribution::lower(SoftmaxStepOp op) {
       b.max(b.sub(b.toBits(oldMaximum), b.toBits(maximum)), b.i32(-127));
   Value factor = b.toFloat(b.add(b.shiftLeft(change, 23), b.i32(127 << 23)));
 
+  values.map(op.getNewMaximum(), maximum);
+  values.map(op.getNewLargest(), largest);
+  values.map(op.getFactor(), factor);
+  return success();
+}
+
+LogicalResult KernelDistribution::lower(SoftmaxProbabilitiesOp op) {
+  PScaleAttr pScale = op.getPScale();
+  if (!isa<Float8E4M3FNType, Float8E5M2Type>(pScale.getElement()))
+    return op.emitOpError("makes probabilities of f8E4M3FN and f8E5M2 only");
+  FailureOr<Type> codesType = convertType(op, op.getProbabilities().getType());
+  if (failed(codesType))
+    return failure();
+  SoftmaxBuilder softmax(b, pScale, op.getScale());
+  Value scores = values.lookup(op.getScores());
+  Value maximum = values.lookup(op.getMaximum());
+  Value factor = values.lookup(op.getFactor());
+  bool isConstant = pScale.getMode() == PScaleMode::Constant;
+  ArrayRef<Value> blockMaxima = rowMaxima[scores];
+  if (blockMaxima.empty() && !isConstant)
+    return op.emitOpError("must follow the maximum of its scores");
+
   // The sum of values, as a pair until the end.
   SmallVector<BlockScale> scales;
   SmallVector<Value> sums;
   Value codes =
       arith::ConstantOp::create(b, cast<TypedAttr>(b.getZeroAttr(*codesType)));
   auto partType = VectorType::get(kBlockSize / 4, b.getI32Type());
-  for (int64_t i = 0; i < blocks; ++i) {
+  for (auto [i, block] : llvm::enumerate(getBlocks(softmax, scores))) {
     BlockScale scale =
         softmax.getScale(isConstant ? Value() : blockMaxima[i], maximum);
     scales.push_back(scale);
     Value exponentials = softmax.getExponentials(
-        parts[i], scale.bias, op.getPolynomialColumns().value_or(0),
+        block, scale.bias, op.getPolynomialColumns().value_or(0),
         op.getPolynomialDegree().value_or(0));
     sums.push_back(softmax.getPairSum(exponentials));
     if (scale.inverse)
@@ -390,7 +410,7 @@ LogicalResult KernelDistribution::lower(SoftmaxStepOp op) {
     Value part = ConvertPackedOp::create(
         b, partType, exponentials, pScale.getElement(), FloatRounding::Nearest);
     codes = vector::InsertStridedSliceOp::create(
-        b, part, codes, ArrayRef<int64_t>{i * kBlockSize / 4},
+        b, part, codes, ArrayRef<int64_t>{int64_t(i) * kBlockSize / 4},
         ArrayRef<int64_t>{1});
   }
   Value pair;
@@ -413,10 +433,7 @@ LogicalResult KernelDistribution::lower(SoftmaxStepOp op) {
 
   values.map(op.getProbabilities(), codes);
   values.map(op.getScales(), softmax.packBytes(scales));
-  values.map(op.getNewMaximum(), maximum);
   values.map(op.getNewSum(), sum);
-  values.map(op.getNewLargest(), largest);
-  values.map(op.getFactor(), factor);
   return success();
 }
 

@@ -292,7 +292,8 @@ LogicalResult KernelDistribution::lower(CopyScalesOp op) {
   Value source = SharedDescriptorOp::create(b, values.lookup(op.getSource()),
                                             /*swizzle=*/0, /*leading=*/16,
                                             /*stride=*/128);
-  Tcgen05CpOp::create(b, source, values.lookup(op.getDestination()));
+  Tcgen05CpOp::create(b, source, values.lookup(op.getDestination()),
+                      /*rows=*/false);
   return success();
 }
 
@@ -309,6 +310,25 @@ static Value buildMNMajorDescriptor(ThreadBuilder &b, Value start,
                                     const SharedLayout &layout) {
   return SharedDescriptorOp::create(
       b, start, layout.rowBytes, layout.getBlockBytes(), 8 * layout.rowBytes);
+}
+
+LogicalResult KernelDistribution::lower(CopyTileOp op) {
+  FailureOr<SharedLayout> layout =
+      SharedLayout::get(op, op.getSource().getType());
+  if (failed(layout))
+    return failure();
+  const int64_t depth = TargetModel::mmaDepth;
+  int64_t steps = op.getSource().getType().getShape()[1] / depth;
+  if (layout->blocks != 1)
+    return op.emitOpError("must have rows of at most 128 bytes");
+  Value source =
+      buildKMajorDescriptor(b, values.lookup(op.getSource()), *layout);
+  Value destination = values.lookup(op.getDestination());
+  for (int64_t i = 0; i < steps; ++i)
+    Tcgen05CpOp::create(
+        b, AdvanceDescriptorOp::create(b, source, b.i32(i * depth)),
+        b.add(destination, b.i32(i * depth / 4)), /*rows=*/true);
+  return success();
 }
 
 LogicalResult KernelDistribution::lower(MmaOp op) {

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# ===- schedules.py - The modelled time of attention's schedules -----------===#
+#
+# Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===-----------------------------------------------------------------------===#
+"""Models attention forward, MXFP8 at head dimension 128 without a mask, under
+each schedule and prints clocks for 128 keys and two query tiles, beside those of
+the hand-made kernels' schedule:
+
+    benchmark/schedules.py [--bin=build/dev/bin] [--chip=sm_103a] [NAME...]
+
+One work tile is run in the simulator's timing model with 9 and with 18 times 128
+keys; a ninth of the difference is the figure, so that what comes before and after
+the loop counts nothing. `cost` is what `lpfa-compile --emit=cost` says of a step,
+scaled alike: the clocks of the unit that limits, were all units always fed."""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "test/Integration"), str(ROOT / "python")]
+
+from harness import Case, module, operands  # noqa: E402
+
+PINNED = dict(query_tiles=2, score_buffers=1)
+BESIDE = dict(scores_ahead=2)
+NO_MUFU_BOUND = dict(polynomial_columns=8)
+SCHEDULES = {
+    "hand-made": dict(key_tile=128, scores_first="false", **PINNED),
+    "128 keys, P beside S, one S in turns": dict(
+        key_tile=128, scores_first="true", **PINNED),
+    "96 keys, P beside S": dict(key_tile=96, share_scales=1, **BESIDE),
+    "64 keys, one step ahead": dict(
+        key_tile=64, scores_first="false", **PINNED),
+    "64 keys, P beside S": dict(key_tile=64, **BESIDE),
+    "64 keys, P beside S, Q in TMEM": dict(key_tile=64, queries_in_tmem=1,
+                                           **BESIDE),
+    "the same, documented order": dict(key_tile=64, queries_in_tmem=1,
+                                       ordering="documented", **BESIDE),
+    "hand-made, a quarter polynomials": dict(
+        key_tile=128, scores_first="false", **PINNED, **NO_MUFU_BOUND),
+    "96 keys, a quarter polynomials": dict(
+        key_tile=96, share_scales=1, **BESIDE, **NO_MUFU_BOUND),
+    "96 keys, factor after the sum": dict(
+        key_tile=96, share_scales=1, factor_first="false", **BESIDE),
+}
+
+
+def flags(options):
+    return [f"--{key.replace('_', '-')}={value}" for key, value in options.items()]
+
+
+def call(tool, *arguments):
+    done = subprocess.run([tool, *arguments], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return done.stdout
+
+
+def simulate(bin_dir, chip, options, keys):
+    """The timing model's clocks, and how busy each unit is in percent."""
+    case = Case(256, keys)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        (folder / "attention.mlir").write_text(module(case))
+        arguments = []
+        for i, array in enumerate(operands(case)):
+            np.save(folder / f"{i}.npy", array.view(np.uint8))
+            arguments.append(f"--arg={folder / f'{i}.npy'}")
+        text = call(bin_dir / "lpfa-run", folder / "attention.mlir",
+                    "--device=sim", "--schedule=timed", "--multiprocessors=1",
+                    "--check=none", f"--chip={chip}", f"--out={folder}",
+                    *flags(options), *arguments)
+    text = text[text.index("kernel attention_kernel"):]
+    busy = re.findall(r"^  (\S.*?) +([\d.]+) %$", text, re.M)
+    return (float(re.search(r"GHz: (\d+) clocks", text).group(1)),
+            {unit: float(share) for unit, share in busy})
+
+
+def bound(bin_dir, chip, options):
+    """The cost report's clocks for 128 keys, and the unit that limits."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        (folder / "attention.mlir").write_text(module(Case(256, 256)))
+        call(bin_dir / "lpfa-compile", folder / "attention.mlir", "--emit=cost",
+             f"--chip={chip}", "-o", folder / "out", *flags(options))
+        text = "".join(p.read_text() for p in (folder / "out").iterdir())
+    text = text[text.index("attention_kernel on"):]
+    line = re.search(r"modelled clocks of a step that does all: (.*); the limit "
+                     r"is (.*)", text)
+    clocks = float(re.search(rf"{line.group(2)} (\d+)", line.group(1)).group(1))
+    return clocks * 128 / options.get("key_tile", 128), line.group(2)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME",
+                        help=f"schedules (default all): {', '.join(SCHEDULES)}")
+    parser.add_argument("--bin", default=ROOT / "build/dev/bin", type=Path,
+                        help="where the tools are")
+    parser.add_argument("--chip", action="append",
+                        help="sm_100a, sm_103a (default both)")
+    parsed = parser.parse_args()
+    unknown = set(parsed.names) - set(SCHEDULES)
+    if unknown:
+        parser.error(f"no such schedule: {', '.join(sorted(unknown))}")
+    names = [n for n in SCHEDULES if not parsed.names or n in parsed.names]
+    print("modelled figures; nothing was measured here\n")
+    print("| schedule | chip | clocks | hand-made / clocks | busiest units | cost |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for chip in parsed.chip or ["sm_103a", "sm_100a"]:
+        def model(name):
+            options = SCHEDULES[name]
+            less, _ = simulate(parsed.bin, chip, options, 9 * 128)
+            more, busy = simulate(parsed.bin, chip, options, 18 * 128)
+            return (more - less) / 9, busy, bound(parsed.bin, chip, options)
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            results = dict(zip(["hand-made", *names],
+                               pool.map(model, ["hand-made", *names])))
+        for name in names:
+            clocks, busy, (least, limit) = results[name]
+            units = sorted(busy.items(), key=lambda unit: -unit[1])[:3]
+            print(f"| {name} | {chip} | {clocks:.0f} | "
+                  f"{results['hand-made'][0] / clocks:.2f} | " +
+                  ", ".join(f"{unit} {share:.0f} %" for unit, share in units) +
+                  f" | {least:.0f}, {limit} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
