@@ -87,6 +87,11 @@ def test_run(tools, tmp_path):
     assert np.array_equal(results[2], x)
 
 
+def test_scalars(tools):
+    (x,) = lpfa.run("module {\n}", "f", [np.float32(2)], bin_dir=tools)
+    assert x.shape == () and x == 2
+
+
 def test_run_into_folder(tools, tmp_path):
     source = tmp_path / "in.mlir"
     source.write_text("module")
