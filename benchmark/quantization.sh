@@ -22,8 +22,10 @@ set -euo pipefail
 
 # Rows and columns.
 sizes="16384x16384 32768x4096 8192x8192 131072x128"
-# A row is one CTA's, from one read.
-norm_sizes="32768x4096 16384x16384 4096x65536"
+# Rows are a CTA's, a cluster's, and so wide that they are read twice.
+norm_sizes="32768x4096 16384x8192 16384x16384 4096x65536 2048x131072"
+# Of scales.
+layout_size=262144x4096
 
 # The functions of a module for rows of $1 elements.
 functions() {
@@ -80,6 +82,21 @@ func.func @norm_row(%x: $x, %w: $w) -> ($q, $s) {
 END
 }
 
+layouts() {
+  local s="tensor<${layout_size}xf8E8M0FNU>"
+  local b="tensor<2048x1024x32x4x4xf8E8M0FNU>"
+  cat <<END
+func.func @pack(%s: $s) -> $b {
+  %b = lpfa.pack_scales %s : $s -> $b
+  return %b : $b
+}
+func.func @unpack(%b: $b) -> $s {
+  %s = lpfa.unpack_scales %b : $b -> $s
+  return %s : $s
+}
+END
+}
+
 compile() {
   local dir=$1
   shift
@@ -94,15 +111,16 @@ compile() {
     norm "${size#*x}" >"$dir/$size/norm.mlir"
     lpfa-compile "$dir/$size/norm.mlir" -o "$dir/$size/norm" "$@"
   done
+  layouts >"$dir/layouts.mlir"
+  lpfa-compile "$dir/layouts.mlir" -o "$dir/layouts" "$@"
 }
 
-# A line of the table: function, size, plan, further arguments.
+# A line of the table: function, size, plan, arguments.
 measure() {
   local function=$1 size=$2 plan=$3
   shift 3
   local report
-  report=$(lpfa-launch "$plan" --function="$function" --size="$size" "$@" \
-    --benchmark)
+  report=$(lpfa-launch "$plan" --function="$function" "$@" --benchmark)
   awk -v name="$function" -v size="$size" '
     $1 == "launch" { time = $2; rate = $(NF - 1) }
     /of the faster copy/ { fraction = $1 }
@@ -116,12 +134,15 @@ run() {
   echo "| --- | --- | --- | --- | --- |"
   for size in $sizes; do
     for function in row row_blocked column both both_blocked squares; do
-      measure $function $size "$dir/$size/quantize/plan.json"
+      measure $function $size "$dir/$size/quantize/plan.json" --size=$size
     done
   done
   for size in $norm_sizes; do
-    measure norm_row $size "$dir/$size/norm/plan.json" --size="${size#*x}"
+    measure norm_row $size "$dir/$size/norm/plan.json" --size=$size \
+      --size="${size#*x}"
   done
+  measure pack $layout_size "$dir/layouts/plan.json" --size=$layout_size
+  measure unpack $layout_size "$dir/layouts/plan.json" --size=2048x1024x32x4x4
 }
 
 case ${1:-} in

@@ -7,6 +7,7 @@
 # ===-----------------------------------------------------------------------===#
 """The host conversions of the CUDA headers as the oracle of lpfa.mx."""
 
+import functools
 import glob
 import os
 import shutil
@@ -35,25 +36,57 @@ def include_dir():
     return None
 
 
-@pytest.fixture(scope="module")
-def convert(tmp_path_factory):
-    """float32 values -> [n, 6] codes by the headers."""
+def build(folder):
+    """The program that converts; None without a compiler and the headers."""
     compiler = shutil.which("g++") or shutil.which("c++") or shutil.which(
         "clang++-22")
     include = include_dir()
     if compiler is None or include is None:
-        pytest.skip("needs a C++ compiler and the headers of a CUDA toolkit")
-    program = tmp_path_factory.mktemp("cuda") / "cuda_headers"
+        return None
+    program = Path(folder) / "cuda_headers"
     subprocess.run([compiler, "-O1", "-std=c++17", "-isystem", include,
                     str(SOURCE), "-o", str(program)], check=True)
+    return program
 
-    def run(x):
-        x = np.ascontiguousarray(x, dtype=np.float32)
-        out = subprocess.run([program], input=x.tobytes(), check=True,
-                             capture_output=True).stdout
-        return np.frombuffer(out, dtype=np.uint8).reshape(-1, 6)
 
-    return run
+def run(program, x):
+    """float32 values -> [n, 6] codes by the headers."""
+    x = np.ascontiguousarray(x, dtype=np.float32)
+    out = subprocess.run([program], input=x.tobytes(), check=True,
+                         capture_output=True).stdout
+    return np.frombuffer(out, dtype=np.uint8).reshape(-1, 6)
+
+
+@pytest.fixture(scope="module")
+def convert(tmp_path_factory):
+    program = build(tmp_path_factory.mktemp("cuda"))
+    if program is None:
+        pytest.skip("needs a C++ compiler and the headers of a CUDA toolkit")
+    return functools.partial(run, program)
+
+
+def quantize(x, name, convert):
+    """Codes and scales, by rceil, of rows of 32 float32."""
+    amax = np.max(np.abs(x), axis=1)
+    reciprocal = np.float32(1) / np.float32(mx.FORMATS[name].max_norm)
+    scales = convert(amax * reciprocal)[:, 5]
+    inverse = np.ldexp(1.0, 127 - scales.astype(int))[:, None]
+    scaled = (x.astype(np.float64) * inverse).astype(np.float32)
+    codes = convert(scaled.ravel())[:, list(mx.FORMATS).index(name)]
+    return codes.reshape(x.shape), scales
+
+
+def random_blocks(count, rng):
+    """Rows of 32 float32: a magnitude for each, some with few mantissa bits, so
+    that they are codes or between two."""
+    exponents = rng.integers(-149, 128, (count, 1)) - rng.geometric(
+        0.2, (count, 32))
+    mantissas = 1 + rng.integers(0, 1 << 23, (count, 32)) / 2.0**23
+    few = np.floor(mantissas * 32) / 32
+    x = np.where(rng.random((count, 32)) < 0.5, mantissas, few)
+    x *= rng.choice([-1.0, 1.0], (count, 32)) * np.exp2(exponents + 1.0)
+    limit = np.finfo(np.float32).max
+    return np.clip(x, -limit, limit).astype(np.float32)
 
 
 def interesting_values():
@@ -90,15 +123,9 @@ def test_elements(convert):
 @pytest.mark.parametrize("name", list(mx.FORMATS))
 def test_rceil_blocks(convert, name):
     """Scale and elements of whole blocks by the hardware's conversions."""
-    column = list(mx.FORMATS).index(name)
     x = interesting_values()
     x = x[:x.size // 32 * 32].reshape(-1, 32)
+    expected, expected_scales = quantize(x, name, convert)
     codes, scales = mx.quantize(x, name, "rceil")
-    amax = np.max(np.abs(x), axis=1)
-    reciprocal = np.float32(1) / np.float32(mx.FORMATS[name].max_norm)
-    expected = convert(amax * reciprocal)[:, 5]
-    np.testing.assert_array_equal(scales[:, 0], expected)
-    inverse = np.ldexp(1.0, 127 - expected.astype(int))[:, None]
-    scaled = (x.astype(np.float64) * inverse).astype(np.float32)
-    expected = convert(scaled.ravel())[:, column].reshape(x.shape)
+    np.testing.assert_array_equal(scales[:, 0], expected_scales)
     np.testing.assert_array_equal(codes, expected)
