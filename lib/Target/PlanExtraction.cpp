@@ -520,6 +520,12 @@ LogicalResult Extractor::addLaunch(LaunchOp launch) {
                         ? Formula::get(Formula::Kind::Min,
                                        {*grid, Formula::multiprocessors()})
                         : *grid;
+  // A cluster has the work of one CTA.
+  if (auto cluster = kernel->getAttrOfType<DenseI32ArrayAttr>(
+          NVVM::NVVMDialect::getClusterDimAttrName())) {
+    planned.cluster[0] = cluster[0];
+    planned.grid[0] = planned.grid[0] * Formula(planned.cluster[0]);
+  }
   auto block = kernel->getAttrOfType<DenseI32ArrayAttr>(
       NVVM::NVVMDialect::getReqntidAttrName());
   if (!block || block.empty() || block.size() > 3)

@@ -333,7 +333,8 @@ def test_dequantize_to_16_bits(dtype, compiled):
 
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (2, 129, 5), (2, 300, 47),
-                                   (2, 0, 4)], ids=str)
+                                   (2, 0, 4), (1, 130, 80)],
+                         ids=str)
 def test_layouts_of_scales(shape, transposed, compiled):
     mode = "transposed" if transposed else ""
     dimensions = (2, 1) if transposed else (1, 2)

@@ -35,14 +35,16 @@ def sample(shape, dtype, seed=0):
 
 
 def module(rank, width, dtype, weight, output, results):
-    """@f, which returns `results`: y, rstd, codes and scales of y."""
+    """@f, which returns `results`: y, rstd, codes and scales of y. A width is
+    known or "?"."""
     rows = "?x" * (rank - 1)
-    groups = -(-width // 32)
+    groups = "?" if width == "?" else -(-width // 32)
+    atoms = "?" if width == "?" else -(-groups // 4)
     y = f"tensor<{rows}{width}x{output}>"
     types = {"y": y, "rstd": f"tensor<{rows}f32>",
              "q": f"tensor<{rows}{width}xf8E4M3FN>",
              "s": f"tensor<{rows}{groups}xf8E8M0FNU>",
-             "b": f"tensor<{rows}{-(-groups // 4)}x32x4x4xf8E8M0FNU>"}
+             "b": f"tensor<{rows}{atoms}x32x4x4xf8E8M0FNU>"}
     text = f"""\
   %y, %rstd = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
       : tensor<{rows}{width}x{dtype}>, tensor<{width}x{weight}>
@@ -64,9 +66,10 @@ func.func @f(%x: tensor<{rows}{width}x{dtype}>, %w: tensor<{width}x{weight}>)
 
 
 def check(folder, shape, results, dtype="bf16", weight="bf16", output="bf16",
-          chip="sm_90a", x=None):
+          chip="sm_90a", x=None, width=None):
     tool("lpfa-compile")
-    lpfa.compile(module(len(shape), shape[-1], dtype, weight, output, results),
+    lpfa.compile(module(len(shape), width or shape[-1], dtype, weight, output,
+                        results),
                  folder, emit=["ptx", "plan"], chip=chip, bin_dir=BIN_DIR)
     x = sample(shape, dtype) if x is None else x
     w = sample(shape[-1:], weight, seed=1)
@@ -83,13 +86,22 @@ def check(folder, shape, results, dtype="bf16", weight="bf16", output="bf16",
         np.testing.assert_array_equal(result, right, err_msg=name)
 
 
-# A row of one warp's, of eight warps' and of 32 warps' registers.
+# A row of one warp's, of eight warps' registers, and of a cluster's.
 @pytest.mark.parametrize("shape", [(3, 1), (9, 31), (1, 33), (17, 1000),
                                    (8, 1152), (3, 2048), (3, 2056), (9, 4096),
-                                   (2, 16384), (2, 16385)], ids=str)
+                                   (2, 16384), (3, 16385), (3, 65536)],
+                         ids=str)
 def test_fused(shape, tmp_path):
     """The normalized tensor itself is not written."""
     check(tmp_path, shape, ["q", "s"])
+
+
+@pytest.mark.parametrize("dtype, shape, width", [
+    ("bf16", (2, 1000), "?"), ("bf16", (1, 2, 16392), "?"),
+    ("f32", (1, 16416), "?"), ("bf16", (2, 65537), None)], ids=str)
+def test_any_width(dtype, shape, width, tmp_path):
+    """Rows that are read twice, piece by piece."""
+    check(tmp_path, shape, ["y", "rstd", "q", "s"], dtype, "f32", width=width)
 
 
 @pytest.mark.parametrize("chip", ["sm_90a", "sm_100a"])

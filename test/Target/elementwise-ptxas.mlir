@@ -6,12 +6,19 @@
 
 // CHECK-DAG: pack_pack_scales: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: both_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: column_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: squares_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: f6_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: nvfp4_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: jagged_scatter_scales: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: jagged_gather_scales: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: nvfp4_dequantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: norm_4096_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: norm_16384_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: norm_65536_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: alone_16384_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: all_65536_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: any_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 
 func.func @pack(%s: tensor<?x?xf8E8M0FNU>) -> tensor<?x?x32x4x4xf8E8M0FNU> {
   %b = lpfa.pack_scales %s : tensor<?x?xf8E8M0FNU> -> tensor<?x?x32x4x4xf8E8M0FNU>
@@ -72,4 +79,66 @@ func.func @jagged(%s: tensor<?x?xf8E8M0FNU>, %o: tensor<?xi32>)
   %t = lpfa.gather_scales %b offsets(%o) transposed sizes(%m, %n)
       : tensor<?x?x32x4x4xf8E8M0FNU>, tensor<?xi32> -> tensor<?x?xf8E8M0FNU>
   return %t : tensor<?x?xf8E8M0FNU>
+}
+
+func.func @norm_4096(%x: tensor<?x4096xbf16>, %w: tensor<4096xbf16>)
+    -> (tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU>) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x4096xbf16>, tensor<4096xbf16> -> tensor<?x4096xbf16>
+  %q, %s = lpfa.quantize %y axis(1)
+      : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU>
+  return %q, %s : tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU>
+}
+
+func.func @norm_16384(%x: tensor<?x16384xbf16>, %w: tensor<16384xbf16>)
+    -> (tensor<?x16384xf8E4M3FN>, tensor<?x512xf8E8M0FNU>) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x16384xbf16>, tensor<16384xbf16> -> tensor<?x16384xbf16>
+  %q, %s = lpfa.quantize %y axis(1)
+      : tensor<?x16384xbf16> -> tensor<?x16384xf8E4M3FN>, tensor<?x512xf8E8M0FNU>
+  return %q, %s : tensor<?x16384xf8E4M3FN>, tensor<?x512xf8E8M0FNU>
+}
+
+func.func @norm_65536(%x: tensor<?x65536xbf16>, %w: tensor<65536xbf16>)
+    -> (tensor<?x65536xf8E4M3FN>, tensor<?x2048xf8E8M0FNU>) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x65536xbf16>, tensor<65536xbf16> -> tensor<?x65536xbf16>
+  %q, %s = lpfa.quantize %y axis(1)
+      : tensor<?x65536xbf16> -> tensor<?x65536xf8E4M3FN>, tensor<?x2048xf8E8M0FNU>
+  return %q, %s : tensor<?x65536xf8E4M3FN>, tensor<?x2048xf8E8M0FNU>
+}
+
+func.func @alone_16384(%x: tensor<?x16384xbf16>, %w: tensor<16384xbf16>)
+    -> tensor<?x16384xbf16> {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x16384xbf16>, tensor<16384xbf16> -> tensor<?x16384xbf16>
+  return %y : tensor<?x16384xbf16>
+}
+
+func.func @all_65536(%x: tensor<?x65536xbf16>, %w: tensor<65536xf32>)
+    -> (tensor<?x65536xbf16>, tensor<?xf32>, tensor<?x65536xf8E4M3FN>,
+        tensor<?x2048xf8E8M0FNU>) {
+  %y, %r = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x65536xbf16>, tensor<65536xf32>
+      -> tensor<?x65536xbf16>, tensor<?xf32>
+  %q, %s = lpfa.quantize %y axis(1)
+      : tensor<?x65536xbf16> -> tensor<?x65536xf8E4M3FN>, tensor<?x2048xf8E8M0FNU>
+  return %y, %r, %q, %s : tensor<?x65536xbf16>, tensor<?xf32>,
+      tensor<?x65536xf8E4M3FN>, tensor<?x2048xf8E8M0FNU>
+}
+
+func.func @any(%x: tensor<?x?xf32>, %w: tensor<?xf32>)
+    -> (tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x?xf32>, tensor<?xf32> -> tensor<?x?xf32>
+  %q, %s = lpfa.quantize %y axis(1)
+      : tensor<?x?xf32> -> tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>
+  return %q, %s : tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>
+}
+
+func.func @column(%x: tensor<?x8192xbf16>)
+    -> (tensor<?x8192xf8E4M3FN>, tensor<?x8192xf8E8M0FNU>) {
+  %q, %s = lpfa.quantize %x axis(0)
+      : tensor<?x8192xbf16> -> tensor<?x8192xf8E4M3FN>, tensor<?x8192xf8E8M0FNU>
+  return %q, %s : tensor<?x8192xf8E4M3FN>, tensor<?x8192xf8E8M0FNU>
 }

@@ -180,6 +180,18 @@ LogicalResult lower(MBarrierWaitOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+LogicalResult lower(ClusterSyncOp op, PatternRewriter &rewriter) {
+  NVVM::ClusterArriveOp::create(rewriter, op.getLoc(), rewriter.getUnitAttr());
+  rewriter.replaceOpWithNewOp<NVVM::ClusterWaitOp>(op, rewriter.getUnitAttr());
+  return success();
+}
+
+LogicalResult lower(MapSharedOp op, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<NVVM::MapaOp>(op, op.getMapped().getType(),
+                                            op.getAddress(), op.getCta());
+  return success();
+}
+
 LogicalResult lower(FenceMBarrierInitOp op, PatternRewriter &rewriter) {
   rewriter.replaceOpWithNewOp<NVVM::FenceMbarrierInitOp>(op);
   return success();
@@ -567,6 +579,12 @@ LogicalResult lowerFunction(gpu::GPUFuncOp func) {
   if (func.isKernel() && func.getKnownBlockSizeAttr())
     lowered->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                      builder.getI32IntegerAttr(minCTAs ? minCTAs.getInt() : 1));
+  if (auto ctas = func->getAttrOfType<IntegerAttr>(kClusterName)) {
+    lowered->removeAttr(kClusterName);
+    lowered->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(),
+                     builder.getDenseI32ArrayAttr(
+                         {static_cast<int32_t>(ctas.getInt()), 1, 1}));
+  }
   lowered.getBody().takeBody(func.getBody());
   lowered.walk([](gpu::ReturnOp op) {
     OpBuilder builder(op);
@@ -591,7 +609,8 @@ struct ConvertLPFAToNVVM : impl::ConvertLPFAToNVVMBase<ConvertLPFAToNVVM> {
                 SetMaxRegistersOp, BarrierSyncOp, BarrierArriveOp,
                 MBarrierInitOp, MBarrierInvalidateOp, MBarrierArriveOp,
                 MBarrierArriveExpectTxOp, MBarrierExpectTxOp, MBarrierWaitOp,
-                FenceMBarrierInitOp, FenceProxyAsyncOp>(patterns);
+                FenceMBarrierInitOp, FenceProxyAsyncOp, ClusterSyncOp,
+                MapSharedOp>(patterns);
     addPatterns<BulkTensorLoadOp, BulkTensorStoreOp, BulkLoadOp,
                 BulkCommitGroupOp, BulkWaitGroupOp, PrefetchTensorMapOp>(
         patterns);

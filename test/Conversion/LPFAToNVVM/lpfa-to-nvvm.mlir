@@ -16,6 +16,20 @@ gpu.func @function(%map: !llvm.ptr {lpfa.tensor_map},
   gpu.return
 }
 
+// CHECK-LABEL: llvm.func @cluster
+// CHECK-SAME: nvvm.cluster_dim = array<i32: 4, 1, 1>
+gpu.func @cluster(%cta: i32, %x: f32) kernel attributes {lpfa.cluster = 4} {
+  %here = lpfa.shared_memory
+  // CHECK: %[[THERE:.*]] = nvvm.mapa %{{.*}}, %{{.*}} : !llvm.ptr<3> -> !llvm.ptr<7>
+  %there = lpfa.map_shared %here, %cta
+  // CHECK: llvm.store %{{.*}}, %[[THERE]] : f32, !llvm.ptr<7>
+  llvm.store %x, %there : f32, !llvm.ptr<7>
+  // CHECK: nvvm.cluster.arrive {aligned}
+  // CHECK: nvvm.cluster.wait {aligned}
+  lpfa.cluster_sync
+  gpu.return
+}
+
 // CHECK-LABEL: llvm.func @barriers
 gpu.func @barriers(%parity: i32, %bytes: i32) kernel {
   // CHECK: %[[BASE:.*]] = llvm.mlir.addressof @lpfa_shared_memory

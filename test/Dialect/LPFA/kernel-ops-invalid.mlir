@@ -228,7 +228,7 @@ lpfa.kernel @crop_c1 stage(tile) (%x: !lpfa.view<?x?xbf16>, %i: index) {
 
 lpfa.kernel @pack_atom_c1 stage(tile) (%x: !lpfa.view<?x?xf8E8M0FNU>, %i: index) {
   %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf8E8M0FNU> -> !lpfa.tile<64x4xf8E8M0FNU>
-  // expected-error @below {{must have 128x4 scales, or 4x128 transposed, and an atom of them (C1)}}
+  // expected-error @below {{must have 128x4 scales, or 4x128 transposed, for each atom (C1)}}
   %a = lpfa.pack_atom %t : !lpfa.tile<64x4xf8E8M0FNU> -> !lpfa.tile<32x4x4xf8E8M0FNU>
 }
 
@@ -236,7 +236,7 @@ lpfa.kernel @pack_atom_c1 stage(tile) (%x: !lpfa.view<?x?xf8E8M0FNU>, %i: index)
 
 lpfa.kernel @unpack_atom_c1 stage(tile) (%x: !lpfa.view<?x32x4x4xf8E8M0FNU>, %i: index) {
   %t = lpfa.load %x[%i, %i, %i, %i] : !lpfa.view<?x32x4x4xf8E8M0FNU> -> !lpfa.tile<32x4x4xf8E8M0FNU>
-  // expected-error @below {{must have 128x4 scales, or 4x128 transposed, and an atom of them (C1)}}
+  // expected-error @below {{must have 128x4 scales, or 4x128 transposed, for each atom (C1)}}
   %s = lpfa.unpack_atom %t transposed : !lpfa.tile<32x4x4xf8E8M0FNU> -> !lpfa.tile<128x4xf8E8M0FNU>
 }
 
@@ -282,11 +282,29 @@ lpfa.kernel @quantize_tile_c4 stage(tile) (%x: !lpfa.view<?x?xf32>, %i: index) {
 
 // -----
 
+lpfa.kernel @sum_squares_tile_c1 stage(tile) (%x: !lpfa.view<?x?xf32>, %i: index) {
+  %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf32> -> !lpfa.tile<8x256xf32>
+  %s = lpfa.splat 0.0 : !lpfa.tile<8x512xf32>
+  // expected-error @below {{must add the squares of an f32, bf16 or f16 matrix to 1,024 f32 for each row (C1)}}
+  %r = lpfa.sum_squares_tile %t into %s : !lpfa.tile<8x256xf32>, !lpfa.tile<8x512xf32>
+}
+
+// -----
+
+lpfa.kernel @rstd_tile_c1 stage(tile) (%i: index) {
+  %s = lpfa.splat 0.0 : !lpfa.tile<8x1024xf32>
+  // expected-error @below {{must make an f32 for each row of 1,024 f32 (C1)}}
+  %r = lpfa.rstd_tile %s count(%i) epsilon(1.0e-6) : !lpfa.tile<8x1024xf32> -> !lpfa.tile<4xf32>
+}
+
+// -----
+
 lpfa.kernel @rms_norm_tile_c1 stage(tile) (%x: !lpfa.view<?x?xf32>, %w: !lpfa.view<?xf32>, %i: index) {
   %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf32> -> !lpfa.tile<8x256xf32>
   %v = lpfa.load %w[%i] : !lpfa.view<?xf32> -> !lpfa.tile<256xf32>
+  %r = lpfa.splat 1.0 : !lpfa.tile<8xf32>
   // expected-error @below {{must normalize an f32, bf16 or f16 matrix and give one of its shape (C1)}}
-  %y, %r = lpfa.rms_norm_tile %t weight %v count(%i) epsilon(1.0e-6) : !lpfa.tile<8x256xf32>, !lpfa.tile<256xf32> -> !lpfa.tile<8x128xf32>, !lpfa.tile<8xf32>
+  %y = lpfa.rms_norm_tile %t rstd %r weight %v : !lpfa.tile<8x256xf32>, !lpfa.tile<8xf32>, !lpfa.tile<256xf32> -> !lpfa.tile<8x128xf32>
 }
 
 // -----
@@ -294,8 +312,9 @@ lpfa.kernel @rms_norm_tile_c1 stage(tile) (%x: !lpfa.view<?x?xf32>, %w: !lpfa.vi
 lpfa.kernel @rms_norm_tile_c2 stage(tile) (%x: !lpfa.view<?x?xf32>, %w: !lpfa.view<?xf32>, %i: index) {
   %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf32> -> !lpfa.tile<8x256xf32>
   %v = lpfa.load %w[%i] : !lpfa.view<?xf32> -> !lpfa.tile<128xf32>
+  %r = lpfa.splat 1.0 : !lpfa.tile<8xf32>
   // expected-error @below {{must have an f32, bf16 or f16 weight for each column and an f32 factor for each row (C2)}}
-  %y, %r = lpfa.rms_norm_tile %t weight %v count(%i) epsilon(1.0e-6) : !lpfa.tile<8x256xf32>, !lpfa.tile<128xf32> -> !lpfa.tile<8x256xbf16>, !lpfa.tile<8xf32>
+  %y = lpfa.rms_norm_tile %t rstd %r weight %v : !lpfa.tile<8x256xf32>, !lpfa.tile<8xf32>, !lpfa.tile<128xf32> -> !lpfa.tile<8x256xbf16>
 }
 
 // -----

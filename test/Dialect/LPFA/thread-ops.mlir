@@ -35,6 +35,10 @@ gpu.func @barriers(%parity: i32, %bytes: i32) kernel {
   lpfa.fence.proxy_async
   // CHECK: lpfa.mbarrier.invalidate %[[BASE]]
   lpfa.mbarrier.invalidate %base
+  // CHECK: %{{.*}} = lpfa.map_shared %[[BASE]], %{{.*}}
+  %there = lpfa.map_shared %base, %bytes
+  // CHECK: lpfa.cluster_sync
+  lpfa.cluster_sync
   gpu.return
 }
 

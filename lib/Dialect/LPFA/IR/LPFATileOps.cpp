@@ -55,13 +55,13 @@ LogicalResult SequenceTileOp::verify() {
 
 static LogicalResult verifyAtom(Operation *op, TileType scales, TileType atom,
                                 bool transposed) {
-  std::array<int64_t, 2> expected = {128, 4};
+  SmallVector<int64_t> expected = {128, 4 * atom.getAtoms()};
   if (transposed)
-    expected = {4, 128};
-  if (scales.getShape() != ArrayRef<int64_t>(expected) || !atom.isAtom() ||
+    std::swap(expected[0], expected[1]);
+  if (!atom.isAtom() || scales.getShape() != ArrayRef(expected) ||
       scales.getElementType() != atom.getElementType())
-    return op->emitOpError("must have 128x4 scales, or 4x128 transposed, and "
-                           "an atom of them (C1)");
+    return op->emitOpError("must have 128x4 scales, or 4x128 transposed, for "
+                           "each atom (C1)");
   return success();
 }
 
@@ -154,6 +154,30 @@ LogicalResult DequantizeTileOp::verify() {
   if (failed(verifyScaleTile(*this, elements, scales, axis, "(C2)")))
     return failure();
   return verifyScaleTypes(*this, elements, scales, getGlobalScale(), "(C3)");
+}
+
+/// Whether `sums` are the partial sums of `rows` rows.
+static bool arePartialSums(TileType sums, int64_t rows) {
+  return sums.getElementType().isF32() &&
+         sums.getShape() ==
+             ArrayRef<int64_t>{rows, SumSquaresTileOp::kPartialSums};
+}
+
+LogicalResult SumSquaresTileOp::verify() {
+  TileType input = getInput().getType();
+  if (input.getRank() != 2 || !isWideTile(input) ||
+      !arePartialSums(getSums().getType(), input.getShape()[0]))
+    return emitOpError("must add the squares of an f32, bf16 or f16 matrix to "
+                       "1,024 f32 for each row (C1)");
+  return success();
+}
+
+LogicalResult RstdTileOp::verify() {
+  TileType sums = getSums().getType();
+  if (sums.getRank() != 2 || !arePartialSums(sums, sums.getShape()[0]) ||
+      getRstd().getType() != sums.getRow())
+    return emitOpError("must make an f32 for each row of 1,024 f32 (C1)");
+  return success();
 }
 
 LogicalResult RMSNormTileOp::verify() {

@@ -84,7 +84,8 @@ TileType TileType::getAtom(MLIRContext *context) {
 }
 
 bool TileType::isAtom() const {
-  return getShape() == getAtom(getContext()).getShape();
+  return getRank() >= 3 && getRank() <= 4 &&
+         getShape().take_back(3) == getAtom(getContext()).getShape();
 }
 
 TileType TileType::getRow() const {

@@ -40,17 +40,19 @@ static LogicalResult verifyAxis(OpTy op, int64_t rank) {
 }
 
 /// Tiles of elements: what an atom's scales scale, unless rows are known to be
-/// long and their blocks run along them: then so long that the scales of a row
-/// fill half a sector of memory.
-static SmallVector<int64_t> chooseTile(RankedTensorType type, bool isAlongRows,
-                                       int64_t block) {
+/// long and have row-major scales: then so long that those of a row fill half a
+/// sector of memory.
+static SmallVector<int64_t> chooseTile(RankedTensorType type, bool hasRowScales,
+                                       bool hasColumnBlocks, int64_t block) {
   if (type.getRank() == 1)
     return {2048};
   int64_t columns = type.getShape().back();
-  if (isAlongRows && !ShapedType::isDynamic(columns) && columns > 256)
-    return {32, 512};
-  if (!ShapedType::isDynamic(columns) && columns <= 64 && isAlongRows)
-    return {256, 64};
+  if (hasRowScales && !ShapedType::isDynamic(columns)) {
+    if (columns > 256)
+      return {32, 512};
+    if (columns <= 64 && !hasColumnBlocks)
+      return {256, 64};
+  }
   return {kAtomRows, kAtomGroups * block};
 }
 
@@ -156,12 +158,15 @@ static LogicalResult formQuantize(MutableArrayRef<QuantizedResults> group) {
   QuantizeOp first = group.front().op;
   Location loc = first.getLoc();
   RankedTensorType type = first.getInput().getType();
-  bool isAlongRows = llvm::all_of(group, [](const QuantizedResults &results) {
-    return !results.isColumn() && !QuantizeOp(results.op).getSquare() &&
-           results.packs.empty();
+  auto isAlongRows = [](const QuantizedResults &results) {
+    return !results.isColumn() && !QuantizeOp(results.op).getSquare();
+  };
+  bool isBlocked = llvm::any_of(group, [](const QuantizedResults &results) {
+    return !results.packs.empty();
   });
   SmallVector<int64_t> tile =
-      chooseTile(type, isAlongRows, first.getBlockSize());
+      chooseTile(type, !isBlocked && llvm::any_of(group, isAlongRows),
+                 !llvm::all_of(group, isAlongRows), first.getBlockSize());
   ElementwiseKernel kernel(first, first.getInput(), tile);
   OpBuilder builder(first);
   IndexBuilder index(builder, loc);
@@ -229,7 +234,8 @@ static LogicalResult formDequantize(DequantizeOp op) {
   if (failed(verifyAxis(op, rank)))
     return failure();
   bool isColumn = rank > 1 && int64_t(op.getAxis()) == rank - 2;
-  SmallVector<int64_t> tile = chooseTile(type, !isColumn, op.getBlockSize());
+  SmallVector<int64_t> tile =
+      chooseTile(type, !isColumn, isColumn, op.getBlockSize());
   int64_t axis = isColumn ? 0 : int64_t(tile.size()) - 1;
   SmallVector<int64_t> scaleShape = getScaleTile(tile, axis, op.getBlockSize());
   ElementwiseKernel kernel(op, op.getElements(), tile);
@@ -278,14 +284,20 @@ static LogicalResult formDequantize(DequantizeOp op) {
 // Normalization
 //===----------------------------------------------------------------------===//
 
-/// The widest row that a CTA has in registers.
+/// The widest row that a CTA, or a cluster, has in registers.
 static constexpr int64_t kMaxRow = 65536;
 
-/// Work tiles of a CTA, for which it loads the weight once.
-static constexpr int64_t kTilesPerCTA = 8;
+/// Work tiles of a CTA, for which it loads the weight once, and of a cluster,
+/// whose CTAs also meet before the first. More would leave multiprocessors idle
+/// at the end.
+static constexpr int64_t kTilesPerCTA = 2;
+static constexpr int64_t kTilesPerCluster = 4;
 
 /// The most that a CTA keeps of it: four CTAs share a multiprocessor's memory.
 static constexpr int64_t kMaxKeptBytes = 32768;
+
+/// The most of a row that a CTA has; wider ones are shared by a cluster.
+static constexpr int64_t kMaxCTAColumns = 16384;
 
 /// A tile of whole rows: as many as 256 threads have with eight vectors of
 /// eight elements each.
@@ -305,13 +317,9 @@ static LogicalResult formRMSNorm(RMSNormOp op) {
   Location loc = op.getLoc();
   RankedTensorType type = op.getInput().getType();
   int64_t rank = type.getRank(), columns = type.getShape().back();
-  if (rank < 2 || ShapedType::isDynamic(columns))
-    return op.emitOpError("has a kernel for rows of known width of tensors of "
-                          "two dimensions or more only");
-  if (columns > kMaxRow)
-    return op.emitOpError("over rows of ")
-           << columns << " elements has no kernel yet; up to " << kMaxRow
-           << " have one";
+  if (rank < 2)
+    return op.emitOpError("has a kernel for tensors of two dimensions or more "
+                          "only");
   SmallVector<QuantizedResults> group;
   for (Operation *user : op.getOutput().getUsers()) {
     auto quantize = dyn_cast<QuantizeOp>(user);
@@ -325,7 +333,10 @@ static LogicalResult formRMSNorm(RMSNormOp op) {
     results.packs.clear();
     group.push_back(results);
   }
-  SmallVector<int64_t> tile = chooseRowTile(columns);
+  bool isResident = !ShapedType::isDynamic(columns) && columns <= kMaxRow;
+  SmallVector<int64_t> tile = {1, kMaxCTAColumns};
+  if (isResident)
+    tile = chooseRowTile(columns);
   ElementwiseKernel kernel(op, op.getInput(), tile);
   if (failed(kernel.checkSizes()))
     return failure();
@@ -336,7 +347,7 @@ static LogicalResult formRMSNorm(RMSNormOp op) {
   emitCheck(builder, op,
             builder.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq,
                                                 index.dim(op.getWeight(), 0),
-                                                index.constant(columns)),
+                                                kernel.getSizes().back()),
             "expects another size of dimension 0 of the weight");
   std::optional<unsigned> output, rstd;
   bool isUsed = llvm::any_of(op.getOutput().getUsers(), [&](Operation *user) {
@@ -357,41 +368,110 @@ static LogicalResult formRMSNorm(RMSNormOp op) {
     return success();
   }
 
+  auto loadWeight = [&](OpBuilder &b, ValueRange views, Value column) -> Value {
+    return LoadOp::create(b, loc,
+                          getTile(views[weight], ArrayRef(tile).take_back()),
+                          views[weight], column);
+  };
+  auto addSquares = [&](OpBuilder &b, Value x, Value sums) -> Value {
+    return SumSquaresTileOp::create(b, loc, x, sums);
+  };
+  auto getNoSums = [&](OpBuilder &b) -> Value {
+    auto type =
+        TileType::get(b.getContext(), {tile[0], SumSquaresTileOp::kPartialSums},
+                      b.getF32Type());
+    return SplatOp::create(b, loc, type, b.getF32FloatAttr(0));
+  };
+  /// The factors of rows, stored where they are wanted.
+  auto finishRows = [&](OpBuilder &b, ValueRange views, ValueRange rows,
+                        Value sums) -> Value {
+    IndexBuilder kernelIndex(b, loc);
+    Value factors = RstdTileOp::create(
+        b, loc, cast<TileType>(sums.getType()).getRow(), sums,
+        kernelIndex.dim(views[0], rank - 1), op.getEpsilonAttr());
+    if (rstd)
+      StoreOp::create(b, loc, factors, views[*rstd], rows);
+    return factors;
+  };
+  auto normalize = [&](OpBuilder &b, ValueRange views, ValueRange coordinates,
+                       Value x, Value factors, Value weights) {
+    auto outputType = TileType::get(b.getContext(), tile,
+                                    op.getOutput().getType().getElementType());
+    Value y = RMSNormTileOp::create(b, loc, outputType, x, factors, weights);
+    if (output)
+      StoreOp::create(b, loc, y, views[*output],
+                      getFirst(b, loc, coordinates, tile));
+    for (const QuantizedResults &results : group)
+      buildQuantized(b, views, coordinates, y, results);
+  };
+
   // Where shared memory suffices the weight stays there from tile to tile.
   int64_t weightBits =
       op.getWeight().getType().getElementType().getIntOrFloatBitWidth();
-  bool keepsWeight = tile[1] * weightBits / 8 <= kMaxKeptBytes;
-  Value weightTile;
-  auto loadWeight = [&](OpBuilder &b, ValueRange views) {
+  bool keepsWeight =
+      isResident &&
+      std::min(tile[1], kMaxCTAColumns) * weightBits / 8 <= kMaxKeptBytes;
+  Value kept;
+  auto loadKept = [&](OpBuilder &b, ValueRange views) {
     IndexBuilder zero(b, loc);
-    weightTile = LoadOp::create(
-        b, loc, getTile(views[weight], ArrayRef(tile).take_back()),
-        views[weight], ValueRange(zero.constant(0)));
+    if (keepsWeight)
+      kept = loadWeight(b, views, zero.constant(0));
   };
-  auto build = [&](OpBuilder &b, ValueRange views, ValueRange coordinates) {
-    IndexBuilder kernelIndex(b, loc);
+  auto buildResident = [&](OpBuilder &b, ValueRange views,
+                           ValueRange coordinates) {
+    IndexBuilder zero(b, loc);
     SmallVector<Value> place = getFirst(b, loc, coordinates, tile);
     Value x = LoadOp::create(b, loc, getTile(views[0], tile), views[0], place);
-    if (!keepsWeight)
-      loadWeight(b, views);
-    auto outputType = TileType::get(b.getContext(), tile,
-                                    op.getOutput().getType().getElementType());
-    auto normalized = RMSNormTileOp::create(
-        b, loc, TypeRange{outputType, outputType.getRow()}, x, weightTile,
-        kernelIndex.constant(columns), op.getEpsilonAttr());
-    if (output)
-      StoreOp::create(b, loc, normalized.getOutput(), views[*output], place);
-    if (rstd)
-      StoreOp::create(b, loc, normalized.getRstd(), views[*rstd],
-                      ArrayRef(place).drop_back());
-    for (const QuantizedResults &results : group)
-      buildQuantized(b, views, coordinates, normalized.getOutput(), results);
+    Value weights = kept ? kept : loadWeight(b, views, zero.constant(0));
+    Value sums = addSquares(b, x, getNoSums(b));
+    Value factors = finishRows(b, views, ArrayRef(place).drop_back(), sums);
+    normalize(b, views, coordinates, x, factors, weights);
   };
-  auto prologue = [&](OpBuilder &b, ValueRange views) {
-    if (keepsWeight)
-      loadWeight(b, views);
+  // A row that does not fit is read twice, piece by piece.
+  auto buildTwice = [&](OpBuilder &b, ValueRange views, ValueRange row) {
+    IndexBuilder kernelIndex(b, loc);
+    Value zero = kernelIndex.constant(0), one = kernelIndex.constant(1);
+    Value count =
+        kernelIndex.ceildiv(kernelIndex.dim(views[0], rank - 1), tile[1]);
+    auto buildLoop = [&](ValueRange carried, auto body) {
+      auto loop = scf::ForOp::create(b, loc, zero, count, one, carried);
+      OpBuilder::InsertionGuard guard(b);
+      if (carried.empty())
+        b.setInsertionPoint(loop.getBody()->getTerminator());
+      else
+        b.setInsertionPointToStart(loop.getBody());
+      SmallVector<Value> coordinates(row);
+      coordinates.push_back(loop.getInductionVar());
+      Value x = LoadOp::create(b, loc, getTile(views[0], tile), views[0],
+                               getFirst(b, loc, coordinates, tile));
+      body(loop, coordinates, x);
+      return loop;
+    };
+    auto sums =
+        buildLoop(getNoSums(b), [&](scf::ForOp loop, ValueRange, Value x) {
+          Value added = addSquares(b, x, loop.getRegionIterArgs().front());
+          scf::YieldOp::create(b, loc, added);
+        });
+    Value factors = finishRows(b, views, row, sums.getResult(0));
+    buildLoop({}, [&](scf::ForOp, ValueRange coordinates, Value x) {
+      Value column = getFirst(b, loc, coordinates, tile).back();
+      normalize(b, views, coordinates, x, factors,
+                loadWeight(b, views, column));
+    });
   };
-  kernel.launch(kernel.build("rms_norm", 0, build, prologue), kTilesPerCTA);
+  if (isResident) {
+    kernel.launch(kernel.build("rms_norm", 0, buildResident, loadKept),
+                  tile[1] > kMaxCTAColumns ? kTilesPerCluster : kTilesPerCTA);
+  } else {
+    auto getRows = [&](IndexBuilder &rows, ValueRange tensors) {
+      SmallVector<Value> bounds;
+      for (int64_t i = 0; i + 1 < rank; ++i)
+        bounds.push_back(rows.dim(tensors[0], i));
+      return bounds;
+    };
+    kernel.launch(kernel.build("rms_norm", getRows, buildTwice),
+                  index.ceildiv(kernel.getGrid(getRows), kTilesPerCTA));
+  }
   for (QuantizedResults &results : group)
     results.op.erase();
   op.erase();

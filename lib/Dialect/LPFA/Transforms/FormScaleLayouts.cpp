@@ -31,17 +31,45 @@ static KernelOp &getShared(LayoutKernels &kernels, OpTy op) {
   return kernels[{OpTy::getOperationName(), type, op.getTransposed()}];
 }
 
-static SmallVector<int64_t> getLayoutTile(bool transposed) {
-  SmallVector<int64_t> tile = {kAtomRows, kAtomGroups};
+static SmallVector<int64_t> getLayoutTile(bool transposed, int64_t atoms = 1) {
+  SmallVector<int64_t> tile = {kAtomRows, kAtomGroups * atoms};
   if (transposed)
     std::swap(tile[0], tile[1]);
   return tile;
 }
 
+/// Atoms of a tile: so many that its rows fill sectors of memory, where there
+/// are as many.
+static int64_t getAtoms(RankedTensorType scales, bool transposed) {
+  constexpr int64_t most = 16;
+  int64_t groups = scales.getShape().take_back(2)[transposed ? 0 : 1];
+  if (ShapedType::isDynamic(groups))
+    return most;
+  return std::clamp<int64_t>(llvm::divideCeil(groups, kAtomGroups), 1, most);
+}
+
+/// A tile of atoms, and where it is in blocked scales.
+static TileType getAtomTile(Value view, int64_t atoms) {
+  SmallVector<int64_t> shape(TileType::getAtom(view.getContext()).getShape());
+  if (atoms > 1)
+    shape.insert(shape.begin(), atoms);
+  return getTile(view, shape);
+}
+static SmallVector<Value> getFirstAtom(OpBuilder &b, Location loc,
+                                       ValueRange coordinates, bool transposed,
+                                       int64_t atoms) {
+  IndexBuilder index(b, loc);
+  SmallVector<Value> first = getAtom(b, loc, coordinates, transposed);
+  Value &group = first[first.size() - 4];
+  group = index.mul(group, atoms);
+  return first;
+}
+
 static LogicalResult formPackScales(PackScalesOp op, LayoutKernels &kernels) {
   Location loc = op.getLoc();
   bool transposed = op.getTransposed();
-  SmallVector<int64_t> tile = getLayoutTile(transposed);
+  int64_t atoms = getAtoms(op.getScales().getType(), transposed);
+  SmallVector<int64_t> tile = getLayoutTile(transposed, atoms);
   ElementwiseKernel kernel(op, op.getScales(), tile);
   kernel.addInput(op.getScales());
   if (failed(kernel.checkSizes()))
@@ -58,12 +86,11 @@ static LogicalResult formPackScales(PackScalesOp op, LayoutKernels &kernels) {
           Value scales =
               LoadOp::create(b, loc, getTile(views[0], tile), views[0],
                              getFirst(b, loc, coordinates, tile));
-          TileType atom =
-              getTile(views[1], TileType::getAtom(b.getContext()).getShape());
-          Value packed = PackAtomOp::create(b, loc, atom, scales,
-                                            /*valid=*/Value(), transposed);
+          Value packed =
+              PackAtomOp::create(b, loc, getAtomTile(views[1], atoms), scales,
+                                 /*valid=*/Value(), transposed);
           StoreOp::create(b, loc, packed, views[1],
-                          getAtom(b, loc, coordinates, transposed));
+                          getFirstAtom(b, loc, coordinates, transposed, atoms));
         });
   kernel.launch(shared);
   op.erase();
@@ -107,7 +134,8 @@ static LogicalResult formUnpackScales(UnpackScalesOp op,
                   " of the blocked scales");
   // The result, before there is a tensor of its sizes.
   Value destination = createDestination(builder, op.getScales(), sizes);
-  SmallVector<int64_t> tile = getLayoutTile(transposed);
+  int64_t atoms = getAtoms(type, transposed);
+  SmallVector<int64_t> tile = getLayoutTile(transposed, atoms);
   ElementwiseKernel kernel(op, destination, tile);
   kernel.addInput(op.getBlocked());
   if (failed(kernel.checkSizes()))
@@ -118,10 +146,9 @@ static LogicalResult formUnpackScales(UnpackScalesOp op,
     shared = kernel.build(
         "unpack_scales", 1,
         [&](OpBuilder &b, ValueRange views, ValueRange coordinates) {
-          TileType atom =
-              getTile(views[0], TileType::getAtom(b.getContext()).getShape());
           Value packed = LoadOp::create(
-              b, loc, atom, views[0], getAtom(b, loc, coordinates, transposed));
+              b, loc, getAtomTile(views[0], atoms), views[0],
+              getFirstAtom(b, loc, coordinates, transposed, atoms));
           Value scales = UnpackAtomOp::create(b, loc, getTile(views[1], tile),
                                               packed, transposed);
           StoreOp::create(b, loc, scales, views[1],

@@ -25,7 +25,9 @@ lpfa.kernel @rows stage(tile) (%X: !in, %Q: !codes, %S: !scales) {
     // CHECK: arith.maximumf %{{.*}}, %{{.*}} : vector<2xbf16>
     // CHECK: gpu.shuffle xor %{{.*}}, %c1_i32
     // CHECK: gpu.shuffle xor %{{.*}}, %c2_i32
-    // CHECK: lpfa.convert_packed %{{.*}} to f8E8M0FNU up : vector<4xf32> -> vector<1xi32>
+    // Exponents are rounded as integers, or by an instruction.
+    // CHECK: arith.minui %{{.*}}, %c255_i32
+    // WIDE: lpfa.convert_packed %{{.*}} to f8E8M0FNU up : vector<4xf32> -> vector<1xi32>
     // CHECK: llvm.store %{{.*}}, %{{.*}} : i8, !llvm.ptr<3>
     // CHECK: arith.mulf %{{.*}}, %{{.*}} : vector<8xbf16>
     // CHECK: lpfa.convert_packed %{{.*}} to f8E4M3FN nearest : vector<8xf32> -> vector<2xi32>
@@ -86,7 +88,7 @@ lpfa.kernel @pack stage(tile) (%S: !scales, %A: !atoms) {
   // CHECK: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr<1> -> vector<1xi32>
   // CHECK: llvm.store %{{.*}} {alignment = 4 : i64} : vector<1xi32>, !llvm.ptr<3>
   // CHECK: else
-  // CHECK-COUNT-4: llvm.load %{{.*}} : !llvm.ptr<1> -> i8
+  // CHECK-COUNT-4: llvm.load %{{.*}} : !llvm.ptr<1> -> vector<1xi8>
   %s = lpfa.load %S[%c0, %c0] : !scales -> !lpfa.tile<128x4xf8E8M0FNU>
   // CHECK: lpfa.barrier.sync 0 threads(128)
   // CHECK: %[[WRITES:.*]] = arith.cmpi ult, %{{.*}}, %c32_i32
@@ -95,6 +97,31 @@ lpfa.kernel @pack stage(tile) (%S: !scales, %A: !atoms) {
   // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
   %a = lpfa.pack_atom %s : !lpfa.tile<128x4xf8E8M0FNU> -> !lpfa.tile<32x4x4xf8E8M0FNU>
   lpfa.store %a -> %A[%c0, %c0, %c0, %c0, %c0] : !lpfa.tile<32x4x4xf8E8M0FNU>, !atoms
+}
+
+// -----
+
+// Some atoms of one row of tiles: 16 bytes are what four atoms have of a row.
+
+!scales = !lpfa.view<?x?xf8E8M0FNU>
+!atoms = !lpfa.view<?x?x32x4x4xf8E8M0FNU>
+
+// WIDE: gpu.func @unpack
+// CHECK: gpu.func @unpack
+// CHECK-SAME: lpfa.dynamic_shared_bytes = 8192
+lpfa.kernel @unpack stage(tile) (%A: !atoms, %S: !scales) {
+  %c0 = arith.constant 0 : index
+  // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+  // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
+  %a = lpfa.load %A[%c0, %c0, %c0, %c0, %c0] : !atoms -> !lpfa.tile<16x32x4x4xf8E8M0FNU>
+  %s = lpfa.unpack_atom %a : !lpfa.tile<16x32x4x4xf8E8M0FNU> -> !lpfa.tile<128x64xf8E8M0FNU>
+  // CHECK: lpfa.barrier.sync 0 threads(128)
+  // CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr<3> -> vector<1xi32>
+  // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+  // At an edge words, then bytes.
+  // CHECK: llvm.store %{{.*}} {alignment = 4 : i64} : vector<1xi32>, !llvm.ptr<1>
+  // CHECK: llvm.store %{{.*}} : vector<1xi8>, !llvm.ptr<1>
+  lpfa.store %s -> %S[%c0, %c0] : !lpfa.tile<128x64xf8E8M0FNU>, !scales
 }
 
 // -----
@@ -123,7 +150,7 @@ lpfa.kernel @scatter stage(tile) (%S: !scales, %O: !offsets, %A: !atoms) {
     // CHECK-NEXT: llvm.intr.trap
     // CHECK-COUNT-5: gpu.shuffle xor
     %row, %count = lpfa.sequence_tile %m of %O size(128) group(1) within(%rows, %tiles) : !offsets
-    // CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> i8
+    // CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> vector<1xi8>
     %s = lpfa.load %S[%row, %c0] rows(%count) : !scales -> !lpfa.tile<128x4xf8E8M0FNU>
     %a = lpfa.pack_atom %s : !lpfa.tile<128x4xf8E8M0FNU> -> !lpfa.tile<32x4x4xf8E8M0FNU>
     lpfa.store %a -> %A[%m, %c0, %c0, %c0, %c0] : !lpfa.tile<32x4x4xf8E8M0FNU>, !atoms
@@ -158,7 +185,87 @@ lpfa.kernel @norm stage(tile) (%X: !in, %W: !weight, %Y: !in) {
     // CHECK: gpu.shuffle xor %{{.*}}, %c16_i32
     // CHECK: math.sqrt
     // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<8xbf16>
-    %y, %r = lpfa.rms_norm_tile %x weight %w count(%c4096) epsilon(1.0e-6) : !lpfa.tile<4x4096xbf16>, !lpfa.tile<4096xbf16> -> !lpfa.tile<4x4096xbf16>, !lpfa.tile<4xf32>
+    %s0 = lpfa.splat 0.0 : !lpfa.tile<4x1024xf32>
+    %s = lpfa.sum_squares_tile %x into %s0 : !lpfa.tile<4x4096xbf16>, !lpfa.tile<4x1024xf32>
+    %r = lpfa.rstd_tile %s count(%c4096) epsilon(1.0e-6) : !lpfa.tile<4x1024xf32> -> !lpfa.tile<4xf32>
+    %y = lpfa.rms_norm_tile %x rstd %r weight %w : !lpfa.tile<4x4096xbf16>, !lpfa.tile<4xf32>, !lpfa.tile<4096xbf16> -> !lpfa.tile<4x4096xbf16>
     lpfa.store %y -> %Y[%m, %c0] : !lpfa.tile<4x4096xbf16>, !in
+  }
+}
+
+// -----
+
+// A row of 32,768 elements is that of a cluster of two CTAs: each tells both of
+// its partial sums, in one of two places by turns.
+
+!in = !lpfa.view<?x32768xbf16>
+!weight = !lpfa.view<32768xbf16>
+
+// WIDE: gpu.func @cluster
+// CHECK: gpu.func @cluster
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
+// CHECK-SAME: lpfa.cluster = 2
+lpfa.kernel @cluster stage(tile) (%X: !in, %W: !weight, %Y: !in) {
+  %c0 = arith.constant 0 : index
+  %c32768 = arith.constant 32768 : index
+  %rows = lpfa.dim %X, 0 : !in
+  // CHECK: gpu.cluster_block_id x
+  // CHECK: lpfa.cluster_sync
+  %w = lpfa.load %W[%c0] : !weight -> !lpfa.tile<32768xbf16>
+  // CHECK: %[[ID:.*]] = gpu.cluster_id x
+  // CHECK: %[[CLUSTERS:.*]] = gpu.cluster_dim x
+  // CHECK: scf.for %{{.*}} = %[[ID]] to %{{.*}} step %[[CLUSTERS]]
+  lpfa.for_work (%m) in (%rows) {
+    %x = lpfa.load %X[%m, %c0] : !in -> !lpfa.tile<1x32768xbf16>
+    %s0 = lpfa.splat 0.0 : !lpfa.tile<1x1024xf32>
+    %s = lpfa.sum_squares_tile %x into %s0 : !lpfa.tile<1x32768xbf16>, !lpfa.tile<1x1024xf32>
+    // CHECK: arith.xori
+    // CHECK: %[[FIRST:.*]] = lpfa.map_shared %[[PLACE:.*]], %c0_i32
+    // CHECK: llvm.store %{{.*}}, %[[FIRST]] : f32, !llvm.ptr<7>
+    // CHECK: %[[SECOND:.*]] = lpfa.map_shared %[[PLACE]], %c1_i32
+    // CHECK: llvm.store %{{.*}}, %[[SECOND]] : f32, !llvm.ptr<7>
+    // CHECK: lpfa.cluster_sync
+    // CHECK-COUNT-16: llvm.load %{{.*}} : !llvm.ptr<3> -> f32
+    %r = lpfa.rstd_tile %s count(%c32768) epsilon(1.0e-6) : !lpfa.tile<1x1024xf32> -> !lpfa.tile<1xf32>
+    %y = lpfa.rms_norm_tile %x rstd %r weight %w : !lpfa.tile<1x32768xbf16>, !lpfa.tile<1xf32>, !lpfa.tile<32768xbf16> -> !lpfa.tile<1x32768xbf16>
+    lpfa.store %y -> %Y[%m, %c0] : !lpfa.tile<1x32768xbf16>, !in
+  }
+}
+
+// -----
+
+// A row that comes tile after tile: its partial sums are carried.
+
+!in = !lpfa.view<?x?xbf16>
+
+// WIDE: gpu.func @loop
+// CHECK: gpu.func @loop
+lpfa.kernel @loop stage(tile) (%X: !in, %R: !lpfa.view<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16384 = arith.constant 16384 : index
+  %rows = lpfa.dim %X, 0 : !in
+  %columns = lpfa.dim %X, 1 : !in
+  %tiles = arith.ceildivui %columns, %c16384 : index
+  lpfa.for_work (%m) in (%rows) {
+    // CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<4xf32>
+    %s0 = lpfa.splat 0.0 : !lpfa.tile<1x1024xf32>
+    // CHECK: %[[SUMS:.*]] = scf.for {{.*}} iter_args(%[[CARRIED:.*]] = %[[ZERO]]) -> (vector<4xf32>)
+    // CHECK:   %[[NEW:.*]] = scf.if %{{.*}} -> (vector<4xf32>) {
+    // CHECK:     vector.extract %[[CARRIED]][0]
+    // CHECK:     scf.yield %{{.*}} : vector<4xf32>
+    // CHECK:   } else {
+    // CHECK:     scf.yield %{{.*}} : vector<4xf32>
+    // CHECK:   scf.yield %[[NEW]] : vector<4xf32>
+    %s = scf.for %c = %c0 to %tiles step %c1 iter_args(%s1 = %s0) -> !lpfa.tile<1x1024xf32> {
+      %column = arith.muli %c, %c16384 : index
+      %x = lpfa.load %X[%m, %column] : !in -> !lpfa.tile<1x16384xbf16>
+      %s2 = lpfa.sum_squares_tile %x into %s1 : !lpfa.tile<1x16384xbf16>, !lpfa.tile<1x1024xf32>
+      scf.yield %s2 : !lpfa.tile<1x1024xf32>
+    }
+    // CHECK: vector.extract %[[SUMS]][0]
+    // CHECK: math.sqrt
+    %r = lpfa.rstd_tile %s count(%columns) epsilon(1.0e-6) : !lpfa.tile<1x1024xf32> -> !lpfa.tile<1xf32>
+    lpfa.store %r -> %R[%m] : !lpfa.tile<1xf32>, !lpfa.view<?xf32>
   }
 }

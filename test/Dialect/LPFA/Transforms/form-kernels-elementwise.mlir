@@ -91,8 +91,9 @@ func.func @nvfp4(%x: tensor<8x4096xf16>, %g: tensor<f32>)
 // CHECK:         %[[X:.+]] = lpfa.dequantize_tile %[[Q]] scaled %[[S]] axis(0) : <128x128xf6E2M3FN>, <4x128xf8E8M0FNU> -> <128x128xbf16>
 // CHECK:         lpfa.store %[[X]]
 // CHECK-LABEL: lpfa.kernel @back_unpack_scales
-// CHECK:         %[[ATOM:.+]] = lpfa.load
-// CHECK:         %[[T:.+]] = lpfa.unpack_atom %[[ATOM]] transposed
+// Some atoms at a time, for long runs in memory.
+// CHECK:         %[[ATOMS:.+]] = lpfa.load %{{.+}} : <?x?x32x4x4xf8E8M0FNU> -> <16x32x4x4xf8E8M0FNU>
+// CHECK:         %[[T:.+]] = lpfa.unpack_atom %[[ATOMS]] transposed : <16x32x4x4xf8E8M0FNU> -> <64x128xf8E8M0FNU>
 // CHECK:         lpfa.store %[[T]]
 // CHECK-LABEL: func.func @back(
 // CHECK:         cf.assert %{{.+}}, "{{.*}}expects another size of dimension 1 of the blocked scales"
@@ -153,7 +154,9 @@ func.func @jagged(%s: tensor<?x4xf8E8M0FNU>, %o: tensor<?xi32>, %n: index)
 // CHECK-DAG:     %[[WEIGHT:.+]] = lpfa.load %[[W]][%{{.+}}] : <4096xbf16> -> <4096xbf16>
 // CHECK:         lpfa.for_work (%[[M:.+]], %{{.+}}) in
 // CHECK:           %[[TILE:.+]] = lpfa.load %[[X]][%{{.+}}, %{{.+}}] : <?x4096xbf16> -> <4x4096xbf16>
-// CHECK:           %[[Y:.+]], %{{.+}} = lpfa.rms_norm_tile %[[TILE]] weight %[[WEIGHT]] count(%{{.+}}) epsilon(9.99999997E-7)
+// CHECK:           %[[SUMS:.+]] = lpfa.sum_squares_tile %[[TILE]] into
+// CHECK:           %[[R:.+]] = lpfa.rstd_tile %[[SUMS]] count(%{{.+}}) epsilon(9.99999997E-7)
+// CHECK:           %[[Y:.+]] = lpfa.rms_norm_tile %[[TILE]] rstd %[[R]] weight %[[WEIGHT]]
 // CHECK:           %[[CODES:.+]], %[[SCALES:.+]] = lpfa.quantize_tile %[[Y]] axis(1)
 // CHECK:           lpfa.store %[[CODES]] -> %[[Q]]
 // CHECK:           lpfa.store %[[SCALES]] -> %[[S]]
@@ -164,4 +167,26 @@ func.func @norm(%x: tensor<?x4096xbf16>, %w: tensor<4096xbf16>)
   %q, %s = lpfa.quantize %y axis(1)
       : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU>
   return %q, %s : tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU>
+}
+
+// -----
+
+// Rows of any width are read twice, tile after tile.
+// CHECK-LABEL: lpfa.kernel @wide_rms_norm stage(tile)
+// CHECK:         lpfa.for_work (%[[M:.+]]) in
+// CHECK:           %[[SUMS:.+]] = scf.for %{{.+}} iter_args(%[[S:.+]] = %{{.+}}) -> (!lpfa.tile<1x1024xf32>)
+// CHECK:             %[[TILE:.+]] = lpfa.load %{{.+}}[%[[M]], %{{.+}}] : <?x?xf32> -> <1x16384xf32>
+// CHECK:             %[[MORE:.+]] = lpfa.sum_squares_tile %[[TILE]] into %[[S]]
+// CHECK:             scf.yield %[[MORE]]
+// CHECK:           %[[R:.+]] = lpfa.rstd_tile %[[SUMS]] count(%{{.+}})
+// CHECK:           lpfa.store %[[R]] -> %{{.+}}[%[[M]]]
+// CHECK:           scf.for
+// CHECK:             %[[AGAIN:.+]] = lpfa.load
+// CHECK:             %[[W:.+]] = lpfa.load
+// CHECK:             lpfa.rms_norm_tile %[[AGAIN]] rstd %[[R]] weight %[[W]]
+func.func @wide(%x: tensor<?x?xf32>, %w: tensor<?xf32>)
+    -> (tensor<?x?xf32>, tensor<?xf32>) {
+  %y, %r = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x?xf32>, tensor<?xf32> -> tensor<?x?xf32>, tensor<?xf32>
+  return %y, %r : tensor<?x?xf32>, tensor<?xf32>
 }

@@ -31,7 +31,7 @@
 // CHECK-LABEL: lpfa.kernel @f_pack_scales stage(tile)
 // CHECK:         lpfa.pack_atom %{{.+}} : <128x4xf8E8M0FNU>
 // CHECK-LABEL: lpfa.kernel @f_pack_scales_0 stage(tile)
-// CHECK:         lpfa.pack_atom %{{.+}} transposed : <4x128xf8E8M0FNU>
+// CHECK:         lpfa.pack_atom %{{.+}} transposed : <64x128xf8E8M0FNU>
 // CHECK-LABEL: func.func @f(
 // CHECK:         lpfa.launch @f_pack_scales grid
 // CHECK:         lpfa.launch @f_pack_scales grid

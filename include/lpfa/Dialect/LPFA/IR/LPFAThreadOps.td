@@ -33,6 +33,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 //===----------------------------------------------------------------------===//
 
 def LPFA_SharedPointer : LLVM_PointerInAddressSpace<3>;
+def LPFA_ClusterPointer : LLVM_PointerInAddressSpace<7>;
 def LPFA_GlobalPointer : LLVM_PointerInAddressSpace<1>;
 def LPFA_TensorMapPointer : LLVM_PointerInAddressSpace<0>;
 
@@ -110,6 +111,22 @@ def LPFA_SharedMemoryOp : LPFA_ThreadOp<"shared_memory", [Pure]> {
   }];
   let results = (outs LPFA_SharedPointer:$base);
   let assemblyFormat = "attr-dict";
+}
+
+def LPFA_MapSharedOp : LPFA_ThreadOp<"map_shared", [Pure]> {
+  let summary = "An address in the shared memory of another CTA of the cluster";
+  let description = [{
+    `mapa.shared::cluster` (PTX 9.7.9.23): where the CTA of index `cta` in the
+    cluster has what this CTA has at `address`.
+
+    Example:
+    ```mlir
+    %there = lpfa.map_shared %here, %cta
+    ```
+  }];
+  let arguments = (ins LPFA_SharedPointer:$address, I32:$cta);
+  let results = (outs LPFA_ClusterPointer:$mapped);
+  let assemblyFormat = "$address `,` $cta attr-dict";
 }
 
 def LPFA_ElectSyncOp : LPFA_ThreadOp<"elect_sync"> {
@@ -313,6 +330,21 @@ def LPFA_MBarrierWaitOp : LPFA_ThreadOp<"mbarrier.wait"> {
   }];
   let arguments = (ins LPFA_SharedPointer:$barrier, I32:$parity);
   let assemblyFormat = "$barrier `,` $parity attr-dict";
+}
+
+def LPFA_ClusterSyncOp : LPFA_ThreadOp<"cluster_sync"> {
+  let summary = "Waits for all threads of the cluster";
+  let description = [{
+    `barrier.cluster.arrive.release.aligned` and
+    `barrier.cluster.wait.acquire.aligned` (PTX 9.7.13.3), by all threads of all
+    CTAs of the cluster. Orders their memory accesses.
+
+    Example:
+    ```mlir
+    lpfa.cluster_sync
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
 }
 
 def LPFA_FenceMBarrierInitOp : LPFA_ThreadOp<"fence.mbarrier_init"> {

@@ -85,11 +85,11 @@ def LPFA_PackAtomOp : LPFA_Op<"pack_atom", [Pure]> {
   let summary = "an atom of scale factors from a row-major tile of them";
   let description = [{
     From 128 rows by 4 groups to the 512 bytes of an atom (or, `transposed`,
-    from 4 groups by 128 rows). With `valid`, rows at or past it are padding,
-    whose scales are 0 in the atom.
+    from 4 groups by 128 rows), and from n times as many groups to n atoms. With
+    `valid`, rows at or past it are padding, whose scales are 0 in the atom.
 
-    - (C1) The operand is `128x4`, transposed `4x128`; the result has its
-      element type.
+    - (C1) The operand is `128x4`, transposed `4x128`, for `32x4x4`, or has n
+      times as many groups for `nx32x4x4`; the result has its element type.
 
     Example:
 
@@ -109,8 +109,8 @@ def LPFA_UnpackAtomOp : LPFA_Op<"unpack_atom", [Pure]> {
   let description = [{
     The inverse of `lpfa.pack_atom`.
 
-    - (C1) The result is `128x4`, transposed `4x128`, and has the operand's
-      element type.
+    - (C1) The result is `128x4`, transposed `4x128`, of `32x4x4`, or has n times
+      as many groups of `nx32x4x4`; it has the operand's element type.
 
     Example:
 
@@ -240,12 +240,66 @@ def LPFA_DequantizeTileOp : LPFA_Op<"dequantize_tile", [Pure]> {
 // Normalization
 //===----------------------------------------------------------------------===//
 
-def LPFA_RMSNormTileOp : LPFA_Op<"rms_norm_tile", [Pure]> {
-  let summary = "the rows of a tile divided by their root mean square, weighted";
+def LPFA_SumSquaresTileOp : LPFA_Op<"sum_squares_tile", [
+    Pure, AllTypesMatch<["sums", "result"]>]> {
+  let summary = "The partial sums of squares of a tile's rows, added to others";
   let description = [{
-    `lpfa.rms_norm` of a tile of whole rows, with the same order of summation.
-    A row has `count` elements; beyond, the tile is 0. `rstd` is the factor of
-    each row.
+    The 1,024 partial sums s[j] of each row that `lpfa.rms_norm` defines, over
+    the columns of the tile, on top of `sums`: a row can come tile after tile.
+    Beyond a row's end the tile is 0.
+
+    Constraints:
+
+    - (C1) The tile is a matrix of f32, bf16 or f16, the sums 1,024 f32 for
+      each row.
+
+    Example:
+
+    ```mlir
+    %s1 = lpfa.sum_squares_tile %x into %s0 : !lpfa.tile<1x16384xbf16>, !lpfa.tile<1x1024xf32>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$input, LPFA_TileType:$sums);
+  let results = (outs LPFA_TileType:$result);
+  let assemblyFormat = [{
+    $input `into` $sums attr-dict `:` type($input) `,` type($sums)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Partial sums of a row, a part of the meaning of `lpfa.rms_norm`.
+    static constexpr int64_t kPartialSums = 1024;
+  }];
+}
+
+def LPFA_RstdTileOp : LPFA_Op<"rstd_tile", [Pure]> {
+  let summary = "One over the root mean square of rows";
+  let description = [{
+    Adds the partial sums of each row as `lpfa.rms_norm` says, and gives
+    1 / sqrt(sum / count + epsilon).
+
+    Constraints:
+
+    - (C1) The sums are 1,024 f32 for each row, `rstd` one.
+
+    Example:
+
+    ```mlir
+    %r = lpfa.rstd_tile %s count(%k) epsilon(1.0e-6) : !lpfa.tile<1x1024xf32> -> !lpfa.tile<1xf32>
+    ```
+  }];
+  let arguments = (ins LPFA_TileType:$sums, Index:$count, F32Attr:$epsilon);
+  let results = (outs LPFA_TileType:$rstd);
+  let assemblyFormat = [{
+    $sums `count` `(` $count `)` `epsilon` `(` $epsilon `)` attr-dict `:`
+    type($sums) `->` type($rstd)
+  }];
+  let hasVerifier = 1;
+}
+
+def LPFA_RMSNormTileOp : LPFA_Op<"rms_norm_tile", [Pure]> {
+  let summary = "The rows of a tile times their factors, weighted";
+  let description = [{
+    `(x * rstd) * weight` of `lpfa.rms_norm`, rounded to the output's type.
 
     Constraints:
 
@@ -257,16 +311,15 @@ def LPFA_RMSNormTileOp : LPFA_Op<"rms_norm_tile", [Pure]> {
     Example:
 
     ```mlir
-    %y, %rstd = lpfa.rms_norm_tile %x weight %w count(%k) epsilon(1.0e-6) : !lpfa.tile<1x4096xbf16>, !lpfa.tile<4096xf32> -> !lpfa.tile<1x4096xbf16>, !lpfa.tile<1xf32>
+    %y = lpfa.rms_norm_tile %x rstd %r weight %w : !lpfa.tile<1x4096xbf16>, !lpfa.tile<1xf32>, !lpfa.tile<4096xf32> -> !lpfa.tile<1x4096xbf16>
     ```
   }];
-  let arguments = (ins LPFA_TileType:$input, LPFA_TileType:$weight,
-                       Index:$count, F32Attr:$epsilon);
-  let results = (outs LPFA_TileType:$output, LPFA_TileType:$rstd);
+  let arguments = (ins LPFA_TileType:$input, LPFA_TileType:$rstd,
+                       LPFA_TileType:$weight);
+  let results = (outs LPFA_TileType:$output);
   let assemblyFormat = [{
-    $input `weight` $weight `count` `(` $count `)` `epsilon` `(` $epsilon `)`
-    attr-dict `:` type($input) `,` type($weight) `->` type($output) `,`
-    type($rstd)
+    $input `rstd` $rstd `weight` $weight attr-dict `:` type($input) `,`
+    type($rstd) `,` type($weight) `->` type($output)
   }];
   let hasVerifier = 1;
 }

@@ -85,8 +85,10 @@ def LPFA_TileType : LPFA_Type<"Tile", "tile", [ShapedTypeInterface]> {
     /// An atom of scale factors, `32x4x4xf8E8M0FNU`.
     static TileType getAtom(::mlir::MLIRContext *context);
 
-    /// Whether the tile is an atom of scale factors of any type.
+    /// Whether the tile is an atom of scale factors of any type, or some of them
+    /// one after the other.
     bool isAtom() const;
+    int64_t getAtoms() const { return getRank() == 4 ? getShape()[0] : 1; }
 
     /// The tile of one f32 for each row of this one.
     TileType getRow() const;

@@ -206,8 +206,7 @@ def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
     dimensions or with rows that are no multiple of 16 bytes; and for
     `lpfa.quantize` and `lpfa.dequantize` along another dimension than the last
     two, or NVFP4's along another than the last; for `lpfa.rms_norm_backward`; and
-    for `lpfa.rms_norm` of rows
-    of unknown width or of more than 65,536 elements.
+    for `lpfa.rms_norm` of a tensor of one dimension.
 
     Before:
 

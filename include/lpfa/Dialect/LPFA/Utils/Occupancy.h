@@ -18,6 +18,10 @@ namespace lpfa {
 /// where it is absent.
 inline constexpr llvm::StringLiteral kMinCTAsName = "lpfa.min_ctas";
 
+/// An integer attribute of a kernel: how many CTAs make a cluster. No clusters
+/// where it is absent.
+inline constexpr llvm::StringLiteral kClusterName = "lpfa.cluster";
+
 } // namespace lpfa
 
 #endif // LPFA_DIALECT_LPFA_UTILS_OCCUPANCY_H

@@ -50,7 +50,8 @@ LogicalResult KernelDistribution::lower(Operation *op) {
       .Case<ReadOp, WriteOp, RescaleBufferOp, StoreOp, SplatOp, NormalizeOp,
             RoundOp, CropOp>([&](auto op) { return lower(op); })
       .Case<LoadOp, PackAtomOp, UnpackAtomOp, QuantizeTileOp, DequantizeTileOp,
-            RMSNormTileOp, SequenceTileOp>([&](auto op) { return lower(op); })
+            SumSquaresTileOp, RstdTileOp, RMSNormTileOp, SequenceTileOp>(
+          [&](auto op) { return lower(op); })
       .Case<ApplyMaskOp, SoftmaxMaximumOp, SoftmaxProbabilitiesOp,
             SoftmaxFinishOp>([&](auto op) { return lower(op); })
       .Case([&](affine::AffineApplyOp apply) {
@@ -71,6 +72,11 @@ FailureOr<Type> KernelDistribution::convertType(Operation *op, Type type) {
     return type;
   ArrayRef<int64_t> shape = tile.getShape();
   Type element = tile.getElementType();
+  constexpr int64_t partialSums = SumSquaresTileOp::kPartialSums;
+  if (layout && layout->alongRow && element.isF32() &&
+      shape == ArrayRef<int64_t>{layout->rows, partialSums})
+    return Type(
+        VectorType::get(partialSums / layout->getRowThreads(), element));
   // Scales of a row, or of four columns 32 apart, are the bytes of a word.
   if (isa<Float8E8M0FNUType>(element) &&
       (tile.isAtom() || shape == ArrayRef<int64_t>({128, 4}) ||
@@ -144,8 +150,18 @@ LogicalResult KernelDistribution::lower(scf::ForOp op) {
   values.map(op.getRegionIterArgs(), loop.getRegionIterArgs());
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(body);
-  if (failed(lower(*op.getBody())) || failed(lowerYield(*op.getBody())))
+  if (layout) {
+    auto yielded = lowerVersions(*op.getBody(), loop.getResultTypes());
+    if (failed(yielded))
+      return failure();
+    // The next iteration overwrites what this one has in shared memory.
+    if (!op.getBody()->getOps<QuantizeTileOp>().empty())
+      BarrierSyncOp::create(b, 0, static_cast<int32_t>(getThreads()));
+    scf::YieldOp::create(b, *yielded);
+  } else if (failed(lower(*op.getBody())) ||
+             failed(lowerYield(*op.getBody()))) {
     return failure();
+  }
   values.map(op.getResults(), loop.getResults());
   return success();
 }
@@ -177,9 +193,48 @@ void KernelDistribution::mapCoordinates(Block &block, Value work,
   }
 }
 
+// Tiles that are inside and aligned, which most are, have a version of their
+// own: all of its accesses can be scheduled among its arithmetic.
+FailureOr<SmallVector<Value>>
+KernelDistribution::lowerVersions(Block &block, TypeRange types) {
+  if (failed(lowerIndices(block)))
+    return failure();
+  auto branch = scf::IfOp::create(b, types, areTilesWhole(block), true, true);
+  for (bool whole : {true, false}) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(whole ? branch.thenBlock() : branch.elseBlock());
+    tilesAreWhole = whole;
+    scaleWords.clear();
+    // What the rare version computes of the thread's place is not to be kept in
+    // registers through the other.
+    Value row = threadRow, column = threadColumn;
+    if (!whole) {
+      threadRow = b.forget(row);
+      threadColumn = b.forget(column);
+    }
+    if (failed(lower(block)))
+      return failure();
+    threadRow = row;
+    threadColumn = column;
+    tilesAreWhole = false;
+    SmallVector<Value> yielded;
+    for (Value operand : block.getTerminator()->getOperands())
+      yielded.push_back(values.lookup(operand));
+    scf::YieldOp::create(b, yielded);
+  }
+  return SmallVector<Value>(branch.getResults());
+}
+
 LogicalResult KernelDistribution::lower(ForWorkOp op) {
-  Value first = gpu::BlockIdOp::create(b, gpu::Dimension::x);
-  Value step = gpu::GridDimOp::create(b, gpu::Dimension::x);
+  // A cluster works as one.
+  Value first, step;
+  if (ctaInCluster) {
+    first = gpu::ClusterIdOp::create(b, gpu::Dimension::x);
+    step = gpu::ClusterDimOp::create(b, gpu::Dimension::x);
+  } else {
+    first = gpu::BlockIdOp::create(b, gpu::Dimension::x);
+    step = gpu::GridDimOp::create(b, gpu::Dimension::x);
+  }
   auto loop = scf::ForOp::create(b, first, getWorkCount(op.getBounds()), step);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
@@ -188,22 +243,11 @@ LogicalResult KernelDistribution::lower(ForWorkOp op) {
   if (kernel.getStage() != Stage::Tile)
     return lower(body);
 
-  // Tiles that are inside and aligned, which most are, have a version of their
-  // own: all of its accesses can be scheduled among its arithmetic.
-  if (layout) {
-    if (failed(lowerIndices(body)))
+  // A work tile that is a loop over tiles leaves versions to it.
+  bool isLoop = !body.getOps<scf::ForOp>().empty();
+  if (layout && !isLoop) {
+    if (failed(lowerVersions(body, {})))
       return failure();
-    auto branch = scf::IfOp::create(b, areTilesWhole(body), /*withElse=*/true);
-    for (bool whole : {true, false}) {
-      OpBuilder::InsertionGuard versionGuard(b);
-      b.setInsertionPointToStart(whole ? branch.thenBlock()
-                                       : branch.elseBlock());
-      tilesAreWhole = whole;
-      scaleWords.clear();
-      if (failed(lower(body)))
-        return failure();
-      tilesAreWhole = false;
-    }
   } else if (failed(lower(body))) {
     return failure();
   }

@@ -31,6 +31,10 @@ static int64_t getVectorSize(Type wide, int64_t accessBytes) {
   return std::max<int64_t>(8, accessBytes * 8 / wide.getIntOrFloatBitWidth());
 }
 
+/// The most threads of a CTA that has a row: more are shared by a cluster, so
+/// that a multiprocessor still has several CTAs.
+static constexpr int64_t kMaxRowThreads = 256;
+
 /// The layout of whole rows: the fewest threads a row, a power of two of warps,
 /// that have it in eight pieces. Vectors of 8 neighbors, as the order of
 /// summation of `lpfa.rms_norm` has them.
@@ -41,6 +45,7 @@ static void layOutRows(ElementLayout &layout) {
   for (int64_t threads = TargetModel::warpThreads;
        threads <= TargetModel::maxThreadsPerCTA; threads *= 2) {
     layout.steps = layout.columns / (threads * layout.vector);
+    layout.ctas = llvm::divideCeil(threads, kMaxRowThreads);
     if (layout.steps <= kSteps)
       break;
   }
@@ -74,14 +79,13 @@ LogicalResult KernelDistribution::chooseElementLayout() {
     return success();
   };
   WalkResult result = kernel.walk([&](Operation *op) -> WalkResult {
-    if (auto normalize = dyn_cast<RMSNormTileOp>(op)) {
+    if (auto sum = dyn_cast<SumSquaresTileOp>(op)) {
       hasRows = true;
-      return add(op, normalize.getInput().getType(), false);
+      return add(op, sum.getInput().getType(), false);
     }
     if (auto quantize = dyn_cast<QuantizeTileOp>(op)) {
-      TileType type = quantize.getInput().getType();
-      bool isColumn = type.getRank() == 2 && quantize.getAxis() == 0;
-      return add(op, type, isColumn || quantize.getSquare());
+      return add(op, quantize.getInput().getType(),
+                 isAlongColumns(quantize) || quantize.getSquare());
     }
     if (auto dequantize = dyn_cast<DequantizeTileOp>(op)) {
       TileType type = dequantize.getOutput().getType();
@@ -111,26 +115,34 @@ LogicalResult KernelDistribution::chooseElementLayout() {
 }
 
 /// Registers for the thread's elements in the widest type of the kernel, as
-/// many for all else, and some for codes that no instruction makes or packs,
-/// for NVFP4's divisions and for each further result. More threads would not
-/// load more at a time.
+/// many for all else, and some for a row that belongs to all rows, for scales
+/// of columns, for codes that no instruction makes or packs, for NVFP4's
+/// divisions and for each further result. More threads would not load more at a
+/// time.
 int64_t KernelDistribution::getMinCTAs() {
-  int64_t bits = 16, results = 0;
-  bool packs = false, divides = false;
+  int64_t bits = 16, codes = 0, wide = 0, rowRegisters = 0;
+  bool packs = false, divides = false, hasColumns = false;
   auto isElements = [&](TileType tile) {
     return !tile.getShape().empty() &&
            tile.getShape().back() == layout->columns;
   };
   kernel.walk([&](Operation *op) {
-    if (auto load = dyn_cast<LoadOp>(op); load && keptTiles.contains(load))
-      return;
-    if (auto quantize = dyn_cast<QuantizeTileOp>(op))
+    if (auto load = dyn_cast<LoadOp>(op)) {
+      if (keptTiles.contains(load))
+        return;
+      TileType tile = load.getTile().getType();
+      if (layout->alongRow && tile.getRank() == 1)
+        rowRegisters =
+            layout->steps * layout->vector * tile.getElementTypeBitWidth() / 32;
+    }
+    if (auto quantize = dyn_cast<QuantizeTileOp>(op)) {
       divides |= quantize.getGlobalScale() != nullptr;
-    // What is wider than codes lives longer.
+      hasColumns |= isAlongColumns(quantize) && !quantize.getSquare();
+    }
     if (auto store = dyn_cast<StoreOp>(op);
         store && isElements(store.getTile().getType()) &&
         !scaleTiles.contains(store.getTile()))
-      results += store.getTile().getType().getElementTypeBitWidth() > 8 ? 2 : 1;
+      ++(store.getTile().getType().getElementTypeBitWidth() > 8 ? wide : codes);
     for (Type type : op->getResultTypes())
       if (auto tile = dyn_cast<TileType>(type); tile && isElements(tile)) {
         int64_t width = tile.getElementTypeBitWidth();
@@ -140,25 +152,64 @@ int64_t KernelDistribution::getMinCTAs() {
       }
   });
   int64_t registers = 2 * layout->steps * layout->vector * bits / 32;
-  registers = std::max<int64_t>(registers, 64) + (packs ? 32 : 0) +
-              (divides ? 32 : 0) + 16 * std::max<int64_t>(0, results - 1);
+  int64_t further = codes > 0 ? 2 * (codes - 1 + wide) : wide;
+  registers = std::max<int64_t>(registers, 64) + rowRegisters +
+              (hasColumns ? 16 : 0) + (packs ? 32 : 0) + (divides ? 32 : 0) +
+              16 * further;
   return std::clamp<int64_t>(TargetModel::registersPerMultiprocessor /
                                  (registers * layout->getThreads()),
                              1, 16);
 }
 
+void KernelDistribution::buildClusterPrologue() {
+  ctaInCluster = b.toI32(gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x));
+  sumsParity = LLVM::AllocaOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext()), b.getI32Type(), b.i32(1));
+  LLVM::StoreOp::create(b, b.i32(0), sumsParity);
+  // Shared memory of a CTA is written by others once it has begun.
+  ClusterSyncOp::create(b);
+}
+
 void KernelDistribution::buildElementCoordinates() {
   if (!layout)
     return;
+  if (layout->ctas > 1)
+    buildClusterPrologue();
+  Value warpInTile = warp;
+  if (ctaInCluster)
+    warpInTile = b.add(warp, b.mul(ctaInCluster, b.i32(layout->getWarps())));
   Value lane = b.bitAnd(thread, b.i32(31));
   laneColumn = b.rem(lane, b.i32(layout->lanes));
   laneRow = b.div(lane, b.i32(layout->lanes));
   Value warpsAcross = b.i32(layout->getWarpsAcross());
-  warpRow = b.div(warp, warpsAcross);
+  warpRow = b.div(warpInTile, warpsAcross);
   threadRow = b.add(b.mul(warpRow, b.i32(layout->getWarpRows())), laneRow);
-  Value warpColumn = b.rem(warp, warpsAcross);
+  Value warpColumn = b.rem(warpInTile, warpsAcross);
   threadColumn = b.add(b.mul(warpColumn, b.i32(layout->getWarpColumns())),
                        b.mul(laneColumn, b.i32(layout->vector)));
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+Value lpfa::widen(ThreadBuilder &b, Value vector) {
+  auto type = cast<VectorType>(vector.getType());
+  if (type.getElementType().isF32())
+    return vector;
+  auto wideType = VectorType::get(type.getShape(), b.getF32Type());
+  if (!type.getElementType().isBF16())
+    return arith::ExtFOp::create(b, wideType, vector);
+  int64_t count = type.getNumElements() / 2;
+  Value words = vector::BitCastOp::create(
+      b, VectorType::get(count, b.getI32Type()), vector);
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < count; ++i) {
+    Value word = vector::ExtractOp::create(b, words, i);
+    elements.push_back(b.toFloat(b.shiftLeft(word, 16)));
+    elements.push_back(b.toFloat(b.bitAnd(word, b.i32(0xffff0000))));
+  }
+  return vector::FromElementsOp::create(b, wideType, elements);
 }
 
 //===----------------------------------------------------------------------===//
@@ -314,7 +365,7 @@ static Value isUnitInside(ThreadBuilder &b, const PieceAccess &access,
 LogicalResult KernelDistribution::lowerIndices(Block &body) {
   for (Operation &op : body)
     if (!isa<LPFADialect>(op.getDialect()) && op.getNumRegions() == 0 &&
-        failed(lower(&op)))
+        !op.hasTrait<OpTrait::IsTerminator>() && failed(lower(&op)))
       return failure();
   return success();
 }

@@ -152,6 +152,16 @@ public:
     return mlir::LLVM::LoadOp::create(*this, getI32Type(), variable);
   }
 
+  /// The same i32, but LLVM does not know.
+  mlir::Value forget(mlir::Value x) {
+    return mlir::LLVM::InlineAsmOp::create(
+               *this, getI32Type(), x, /*asm_string=*/"",
+               /*constraints=*/"=r,0", /*has_side_effects=*/true,
+               /*is_align_stack=*/false, mlir::LLVM::TailCallKind::None,
+               /*asm_dialect=*/nullptr, /*operand_attrs=*/nullptr)
+        .getRes();
+  }
+
   /// Runs `body` with the insertion point in an `scf.if` of `condition`.
   void when(mlir::Value condition, llvm::function_ref<void()> body) {
     auto op = mlir::scf::IfOp::create(*this, condition, /*withElse=*/false);
@@ -165,6 +175,12 @@ private:
     return llvm::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(x.getType()));
   }
 };
+
+/// The elements of a vector as f32. Those of bf16 by bits, one operation each;
+/// LLVM would shift the upper ones down first.
+mlir::Value widen(ThreadBuilder &b, mlir::Value vector);
+
+bool isAlongColumns(QuantizeTileOp op);
 
 /// How the rows of a tile lie in shared memory: blocks of up to 128 bytes of
 /// every row, one block after the other, each swizzled over its width.
@@ -202,10 +218,11 @@ struct BarrierRing {
 /// threads of a warp make a row. A thread's pieces stand one below the other,
 /// and warps tile the tile; or, `alongRow`, they are pieces of one row, whose
 /// first ones are those of one warp beside the other, then all warps' second
-/// ones.
+/// ones. The warps of a row may be those of several CTAs, a cluster.
 struct ElementLayout {
   int64_t rows, columns, vector, lanes, steps;
   bool alongRow = false;
+  int64_t ctas = 1;
 
   /// From a thread's piece to its next.
   int64_t getRowsPerStep() const {
@@ -221,9 +238,14 @@ struct ElementLayout {
   int64_t getWarpsAcross() const {
     return (alongRow ? columns / steps : columns) / getWarpColumns();
   }
-  int64_t getThreads() const {
-    return rows / getWarpRows() * getWarpsAcross() * TargetModel::warpThreads;
+  int64_t getRowThreads() const {
+    return getWarpsAcross() * TargetModel::warpThreads;
   }
+  /// Of a CTA.
+  int64_t getWarps() const {
+    return rows / getWarpRows() * getWarpsAcross() / ctas;
+  }
+  int64_t getThreads() const { return getWarps() * TargetModel::warpThreads; }
 };
 
 /// A thread's pieces of a tile in global memory.
@@ -237,10 +259,12 @@ struct PieceAccess {
   mlir::Value row, rows, column, columns; // Of the first piece; of the view.
 };
 
-/// A tile of scales in shared memory: row-major, or an atom, from which rows
-/// and groups are read where it is `unpacked`.
+/// A tile of scales in shared memory: row-major, or atoms, from which rows and
+/// groups are read where it is `unpacked`.
 struct ScaleTile {
   int64_t offset, rows, columns;
+  int64_t pitch; // From a row to the next.
+  int64_t atoms = 1;
   bool isAtom = false, isUnpacked = false, isTransposed = false;
   mlir::Value valid; // Rows past it are 0, an i32.
 };
@@ -251,6 +275,14 @@ mlir::Value getByte(ThreadBuilder &b, llvm::ArrayRef<mlir::Value> words,
 
 /// 1 / 2^(byte - 127), NaN for byte 255.
 mlir::Value getInverse(ThreadBuilder &b, mlir::Value byte);
+
+/// Where a thread's unit of scales is in a view.
+struct UnitPlace {
+  mlir::Value isAligned; // Whether all units begin where their access may.
+  mlir::Value areWords;  // Likewise those of words.
+  mlir::Value isRow;     // Whether the unit is in a row of the view.
+  mlir::Value column, columns; // Of the unit; of the view, if that is bounded.
+};
 
 /// Lowers one kernel to a `gpu.func`.
 class KernelDistribution {
@@ -302,6 +334,9 @@ private:
   mlir::LogicalResult lower(CursorOp op);
   mlir::LogicalResult lower(AdvanceOp op);
   mlir::LogicalResult lowerYield(mlir::Block &block);
+  /// Lowers a block of an elementwise kernel, and what it yields.
+  mlir::FailureOr<llvm::SmallVector<mlir::Value>>
+  lowerVersions(mlir::Block &block, mlir::TypeRange types);
   mlir::Value getWorkCount(mlir::ValueRange bounds);
   void mapCoordinates(mlir::Block &block, mlir::Value work,
                       mlir::ValueRange bounds);
@@ -375,6 +410,8 @@ private:
   /// Whether all rows of the view begin at a multiple of some bytes.
   mlir::Value isAligned(mlir::Value view, int64_t bytes);
   PieceAccess getPieceAccess(mlir::Value view, mlir::ValueRange tileIndices);
+  /// What CTAs of a cluster have in common before the first work tile.
+  void buildClusterPrologue();
   mlir::Value getKeptAddress(int64_t offset, mlir::Type type, int64_t i);
   llvm::SmallVector<mlir::Value> getPieces(mlir::Value tile);
   /// Whether all tiles of elements that a work tile's ops move are inside and
@@ -393,12 +430,18 @@ private:
   void layOutElementwiseMemory();
   mlir::LogicalResult lower(PackAtomOp op);
   mlir::LogicalResult lower(UnpackAtomOp op);
+  UnitPlace getUnitPlace(mlir::Value view, int64_t unit);
   mlir::LogicalResult loadScales(LoadOp op);
   mlir::LogicalResult storeScales(StoreOp op);
   /// Where the run of bytes that begins with a row and a column is.
   mlir::Value getScaleAddress(const ScaleTile &tile, mlir::Value row,
                               mlir::Value column);
-  mlir::Value readAtomRow(const ScaleTile &tile, mlir::Value row);
+  mlir::Value readAtomRow(const ScaleTile &tile, mlir::Value atom,
+                          mlir::Value row);
+  mlir::Value readScales(const ScaleTile &tile, mlir::Value row,
+                         mlir::Value column, int64_t bytes);
+  mlir::LogicalResult storeAtoms(StoreOp op, const ScaleTile &tile,
+                                 llvm::ArrayRef<mlir::Value> first);
   /// Waits until all threads have written their part of the tiles of scales.
   void synchronizeScales();
   void forEachScaleUnit(
@@ -418,8 +461,14 @@ private:
   // Normalization.cpp
   //===--------------------------------------------------------------------===//
 
+  mlir::LogicalResult lower(SumSquaresTileOp op);
+  mlir::LogicalResult lower(RstdTileOp op);
   mlir::LogicalResult lower(RMSNormTileOp op);
-  mlir::Value sumSquares(llvm::ArrayRef<mlir::Value> input);
+  /// The sum of the partial sums of the thread's row, in all of its threads.
+  mlir::Value addPartialSums(mlir::Value partial);
+  /// A warp's partial sums become known to all warps of its row; where the
+  /// first warp's are.
+  mlir::Value exchangeSums(mlir::Value sum);
   mlir::LogicalResult storeRowFactors(StoreOp op);
 
   //===--------------------------------------------------------------------===//
@@ -477,8 +526,12 @@ private:
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>> scaleWords;
   /// Whether scales were written since all threads last waited.
   bool scalesAreNew = false;
-  /// Where warps exchange the partial sums of a row.
+  /// Where warps exchange the partial sums of a row; CTAs of a cluster have two
+  /// such places, the variable says which is next.
   int64_t sumsOffset = 0;
+  mlir::Value sumsParity;
+  /// The CTA's index in its cluster.
+  mlir::Value ctaInCluster;
   /// Of the version of a work tile's program at hand: no tile needs checks.
   bool tilesAreWhole = false;
 

@@ -119,7 +119,7 @@ LogicalResult KernelDistribution::collectParameters() {
   auto addAccess = [&](Value view, TileType tile) {
     addAddress(view);
     int64_t rank = cast<ViewType>(view.getType()).getRank();
-    int64_t sizes = tile.getRank() + (tile.isAtom() ? 2 : 0);
+    int64_t sizes = tile.isAtom() ? 5 : tile.getRank();
     for (int64_t i = std::max<int64_t>(0, rank - sizes); i < rank; ++i)
       addSize(view, i);
   };
@@ -256,6 +256,8 @@ void KernelDistribution::createFunction() {
                 b.getI64IntegerAttr(sharedBytes));
   if (layout)
     func->setAttr(kMinCTAsName, b.getI64IntegerAttr(getMinCTAs()));
+  if (layout && layout->ctas > 1)
+    func->setAttr(kClusterName, b.getI64IntegerAttr(layout->ctas));
   for (auto [i, attr] : llvm::enumerate(parameters)) {
     func.setArgAttr(i, ParameterAttr::kArgumentName, attr);
     if (attr.getKind() == ParameterKind::TensorMap)

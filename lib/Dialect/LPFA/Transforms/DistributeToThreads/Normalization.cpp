@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A row lies in the registers of one warp, of eight or of 32. Partial sum j of
-// `lpfa.rms_norm` belongs to thread j mod T of the row's T; halves are added
-// first within a thread, then across warps through shared memory, then across
-// lanes.
+// A row lies in the registers of a power of two of warps, up to 32, of one CTA
+// or of a cluster. Partial sum j of `lpfa.rms_norm` belongs to thread j mod T
+// of the row's T; halves are added first within a thread, then across warps
+// through shared memory, then across lanes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,9 +19,6 @@
 
 using namespace mlir;
 using namespace lpfa;
-
-/// Partial sums of a row, a part of the meaning of `lpfa.rms_norm`.
-static constexpr int64_t kPartialSums = 1024;
 
 /// Adds upper halves to lower ones, while there are two.
 static Value addHalves(ThreadBuilder &b, SmallVector<Value> sums) {
@@ -35,44 +32,44 @@ static Value addHalves(ThreadBuilder &b, SmallVector<Value> sums) {
   return sums.front();
 }
 
-/// The elements as f32.
-static Value widen(ThreadBuilder &b, Value x) {
-  auto type = cast<VectorType>(x.getType());
-  if (type.getElementType().isF32())
-    return x;
-  return arith::ExtFOp::create(
-      b, VectorType::get(type.getShape(), b.getF32Type()), x);
+Value KernelDistribution::exchangeSums(Value sum) {
+  int64_t warps = layout->getWarpsAcross();
+  Value base = b.offset(sharedBase, sumsOffset);
+  Value lane = b.bitAnd(thread, b.i32(31));
+  if (!ctaInCluster) {
+    base = b.offset(
+        base, b.shiftLeft(b.add(b.mul(threadRow, b.i32(32 * warps)), lane), 2));
+    Value warpInRow = b.rem(warp, b.i32(warps));
+    LLVM::StoreOp::create(b, sum, b.offset(base, b.shiftLeft(warpInRow, 7)));
+    BarrierSyncOp::create(b, 0, static_cast<int32_t>(getThreads()));
+    return base;
+  }
+  // Each CTA of the cluster has a copy. While one still reads this row's,
+  // another may write the next one's; not yet those behind, since all meet once
+  // a row.
+  Value parity = b.load(sumsParity);
+  LLVM::StoreOp::create(b, b.bitXor(parity, b.i32(1)), sumsParity);
+  base = b.offset(
+      base, b.add(b.mul(parity, b.i32(128 * warps)), b.shiftLeft(lane, 2)));
+  Value warpInRow = b.add(b.mul(ctaInCluster, b.i32(layout->getWarps())), warp);
+  Value place = b.offset(base, b.shiftLeft(warpInRow, 7));
+  auto type = LLVM::LLVMPointerType::get(b.getContext(), /*addressSpace=*/7);
+  for (int64_t i = 0; i < layout->ctas; ++i)
+    LLVM::StoreOp::create(b, sum,
+                          MapSharedOp::create(b, type, place, b.i32(i)));
+  ClusterSyncOp::create(b);
+  return base;
 }
 
-/// The sum of the squares of the thread's row, in all of its threads.
-Value KernelDistribution::sumSquares(ArrayRef<Value> input) {
+Value KernelDistribution::addPartialSums(Value partial) {
+  SmallVector<Value> sums;
+  for (int64_t i = 0, e = cast<VectorType>(partial.getType()).getNumElements();
+       i < e; ++i)
+    sums.push_back(vector::ExtractOp::create(b, partial, i));
+  Value sum = addHalves(b, sums);
   int64_t warps = layout->getWarpsAcross();
-  int64_t sums = kPartialSums / (warps * TargetModel::warpThreads);
-  SmallVector<Value> partial;
-  for (auto [i, piece] : llvm::enumerate(input)) {
-    Value x = widen(b, piece);
-    int64_t j = int64_t(i) % sums;
-    if (j == int64_t(partial.size()))
-      partial.push_back(b.f32(0.0f));
-    for (int64_t k = 0; k < layout->vector; ++k) {
-      Value element = vector::ExtractOp::create(b, x, k);
-      partial[j] = FmaOp::create(b, FloatRounding::Nearest, element, element,
-                                 partial[j]);
-    }
-  }
-  Value sum = addHalves(b, partial);
-
   if (warps > 1) {
-    // Every warp adds up what all of them found in its lanes' places.
-    Value sumsBase =
-        b.offset(b.offset(sharedBase, sumsOffset),
-                 b.shiftLeft(b.add(b.mul(threadRow, b.i32(32 * warps)),
-                                   b.bitAnd(thread, b.i32(31))),
-                             2));
-    Value warpInRow = b.rem(warp, b.i32(warps));
-    LLVM::StoreOp::create(b, sum,
-                          b.offset(sumsBase, b.shiftLeft(warpInRow, 7)));
-    BarrierSyncOp::create(b, 0, static_cast<int32_t>(getThreads()));
+    Value sumsBase = exchangeSums(sum);
     SmallVector<Value> ofWarps;
     for (int64_t i = 0; i < warps; ++i)
       ofWarps.push_back(
@@ -91,7 +88,7 @@ Value KernelDistribution::sumSquares(ArrayRef<Value> input) {
 
 /// The same words, but LLVM does not know: to widen elements once for both of
 /// their uses would take twice the registers between them.
-static Value forget(ThreadBuilder &b, Value piece) {
+static Value forgetPiece(ThreadBuilder &b, Value piece) {
   auto type = cast<VectorType>(piece.getType());
   if (type.getElementType().isF32())
     return piece;
@@ -99,34 +96,52 @@ static Value forget(ThreadBuilder &b, Value piece) {
   Value words = vector::BitCastOp::create(b, wordsType, piece);
   SmallVector<Value> forgotten;
   for (int64_t i = 0; i < wordsType.getNumElements(); ++i)
-    forgotten.push_back(LLVM::InlineAsmOp::create(
-                            b, b.getI32Type(),
-                            Value(vector::ExtractOp::create(b, words, i)),
-                            /*asm_string=*/"", /*constraints=*/"=r,0",
-                            /*has_side_effects=*/true, /*is_align_stack=*/false,
-                            LLVM::TailCallKind::None, /*asm_dialect=*/nullptr,
-                            /*operand_attrs=*/nullptr)
-                            .getRes());
+    forgotten.push_back(b.forget(vector::ExtractOp::create(b, words, i)));
   return vector::BitCastOp::create(
       b, type, vector::FromElementsOp::create(b, wordsType, forgotten));
 }
 
-LogicalResult KernelDistribution::lower(RMSNormTileOp op) {
-  SmallVector<Value> input = pieces.lookup(op.getInput());
-  Type output = op.getOutput().getType().getElementType();
+LogicalResult KernelDistribution::lower(SumSquaresTileOp op) {
+  Value sums = values.lookup(op.getSums());
+  int64_t count = cast<VectorType>(sums.getType()).getNumElements();
+  SmallVector<Value> partial;
+  for (int64_t j = 0; j < count; ++j)
+    partial.push_back(vector::ExtractOp::create(b, sums, j));
+  for (auto [i, piece] : llvm::enumerate(pieces.lookup(op.getInput()))) {
+    Value x = widen(b, piece);
+    Value &sum = partial[i % count];
+    for (int64_t k = 0; k < layout->vector; ++k) {
+      Value element = vector::ExtractOp::create(b, x, k);
+      sum = FmaOp::create(b, FloatRounding::Nearest, element, element, sum);
+    }
+  }
+  values.map(op.getResult(), vector::FromElementsOp::create(
+                                 b, cast<VectorType>(sums.getType()), partial)
+                                 .getResult());
+  return success();
+}
+
+LogicalResult KernelDistribution::lower(RstdTileOp op) {
   Value count = arith::UIToFPOp::create(b, b.getF32Type(),
                                         b.toI32(values.lookup(op.getCount())));
-  Value mean = arith::DivFOp::create(b, sumSquares(input), count);
+  Value sum = addPartialSums(values.lookup(op.getSums()));
+  Value mean = arith::DivFOp::create(b, sum, count);
   Value epsilon = b.f32(op.getEpsilon().convertToFloat());
   Value root = math::SqrtOp::create(b, b.add(mean, epsilon));
-  Value rstd = arith::DivFOp::create(b, b.f32(1.0f), root);
-  values.map(op.getRstd(), rstd);
+  values.map(op.getRstd(),
+             arith::DivFOp::create(b, b.f32(1.0f), root).getResult());
+  return success();
+}
 
+LogicalResult KernelDistribution::lower(RMSNormTileOp op) {
+  Type output = op.getOutput().getType().getElementType();
   auto type = VectorType::get(layout->vector, b.getF32Type());
-  Value factors = vector::BroadcastOp::create(b, type, rstd);
-  SmallVector<Value> weight = getPieces(op.getWeight()), results;
+  Value factors =
+      vector::BroadcastOp::create(b, type, values.lookup(op.getRstd()));
+  SmallVector<Value> input = pieces.lookup(op.getInput()),
+                     weight = getPieces(op.getWeight()), results;
   for (auto [x, w] : llvm::zip_equal(input, weight)) {
-    Value y = b.mul(b.mul(widen(b, forget(b, x)), factors), widen(b, w));
+    Value y = b.mul(b.mul(widen(b, forgetPiece(b, x)), factors), widen(b, w));
     if (!output.isF32())
       y = arith::TruncFOp::create(b, VectorType::get(layout->vector, output),
                                   y);

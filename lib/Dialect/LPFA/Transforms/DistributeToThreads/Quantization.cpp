@@ -158,11 +158,10 @@ static Value select(ThreadBuilder &b, Value x, arith::CmpFPredicate predicate,
   return b.select(b.compare(predicate, x, b.f32(limit)), then, otherwise);
 }
 
-/// What is rounded to the scale of a block with the maximum `amax`; NaN where
-/// that is not finite.
+/// What is rounded to the scale of a block with the maximum `amax`: not finite
+/// where that is not.
 static Value getRatio(ThreadBuilder &b, Value amax, FloatType element,
                       ScaleRule rule, Value globalScale) {
-  const float infinity = std::numeric_limits<float>::infinity();
   APFloat maxNorm = APFloat::getLargest(element.getFloatSemantics());
   Value base = amax;
   float factor = 1.0f / maxNorm.convertToFloat();
@@ -174,9 +173,14 @@ static Value getRatio(ThreadBuilder &b, Value amax, FloatType element,
     base = b.toFloat(b.bitAnd(b.toBits(amax), b.i32(0x7f800000)));
     factor = std::ldexp(1.0f, -ilogb(maxNorm));
   }
-  Value nan = b.f32(std::numeric_limits<float>::quiet_NaN());
-  return select(b, amax, arith::CmpFPredicate::OLT, infinity,
-                b.mul(base, b.f32(factor)), nan);
+  return b.mul(base, b.f32(factor));
+}
+
+/// Conversions would make the largest scale of infinity.
+static Value makeNaN(ThreadBuilder &b, Value ratio, Value amax) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  return select(b, amax, arith::CmpFPredicate::OLT, infinity, ratio,
+                b.f32(std::numeric_limits<float>::quiet_NaN()));
 }
 
 /// The bytes of scales, four a word. The last word repeats the last one.
@@ -194,6 +198,31 @@ static SmallVector<Value> getScaleWords(ThreadBuilder &b,
         isa<Float8E8M0FNUType>(type) ? FloatRounding::Up
                                      : FloatRounding::Nearest);
     words.push_back(vector::ExtractOp::create(b, word, 0));
+  }
+  return words;
+}
+
+/// The same of f8E8M0FNU by integers, where no instruction rounds to it: the
+/// exponent, one more where there is a mantissa. Those of infinity and NaN come
+/// to 255 or more.
+static SmallVector<Value> getExponentWords(ThreadBuilder &b,
+                                           ArrayRef<Value> ratios) {
+  SmallVector<Value> bytes, words;
+  for (Value ratio : ratios) {
+    Value bits = b.toBits(ratio);
+    // A subnormal number above 2^-127 is nearer to 2^-126.
+    Value isNormal =
+        b.compare(arith::CmpIPredicate::ugt, bits, b.i32(0x7fffff));
+    Value almostOne = b.select(isNormal, b.i32(0x7fffff), b.i32(0x3fffff));
+    bytes.push_back(arith::MinUIOp::create(
+        b, b.shiftRight(b.add(bits, almostOne), 23), b.i32(255)));
+  }
+  for (size_t i = 0; i < bytes.size(); i += 4) {
+    Value word = bytes[i];
+    for (size_t k = 1; k < 4; ++k)
+      word = b.bitOr(
+          word, b.shiftLeft(bytes[std::min(i + k, bytes.size() - 1)], 8 * k));
+    words.push_back(word);
   }
   return words;
 }
@@ -360,7 +389,7 @@ static Value divideByScale(ThreadBuilder &b, Value x, Value scale,
 // The ops
 //===----------------------------------------------------------------------===//
 
-static bool isAlongColumns(QuantizeTileOp op) {
+bool lpfa::isAlongColumns(QuantizeTileOp op) {
   return op.getInput().getType().getRank() == 2 && op.getAxis() == 0;
 }
 
@@ -397,10 +426,15 @@ SmallVector<Value> KernelDistribution::scaleBlocks(ArrayRef<Value> maxima,
                                                    FloatType element,
                                                    Type scale, ScaleRule rule,
                                                    Value globalScale) {
+  bool byIntegers =
+      isa<Float8E8M0FNUType>(scale) && !target.hasNarrowFloatConversions();
   SmallVector<Value> ratios;
-  for (Value amax : maxima)
-    ratios.push_back(getRatio(b, amax, element, rule, globalScale));
-  return getScaleWords(b, ratios, scale);
+  for (Value amax : maxima) {
+    Value ratio = getRatio(b, amax, element, rule, globalScale);
+    ratios.push_back(byIntegers ? ratio : makeNaN(b, ratio, amax));
+  }
+  return byIntegers ? getExponentWords(b, ratios)
+                    : getScaleWords(b, ratios, scale);
 }
 
 LogicalResult KernelDistribution::lower(QuantizeTileOp op) {
@@ -492,7 +526,7 @@ LogicalResult KernelDistribution::lower(QuantizeTileOp op) {
   for (auto [i, piece] : llvm::enumerate(input)) {
     Value x = piece;
     if (x.getType() != productType)
-      x = arith::ExtFOp::create(b, productType, x);
+      x = widen(b, x);
     Value factor = factors[std::min(i, factors.size() - 1)];
     if (globalScale) {
       x = b.mul(x, vector::BroadcastOp::create(b, vectorType, globalScale));
@@ -503,7 +537,7 @@ LogicalResult KernelDistribution::lower(QuantizeTileOp op) {
                                        b, productType, factor)));
     }
     if (inBF16)
-      x = arith::ExtFOp::create(b, vectorType, x);
+      x = widen(b, x);
     Value packed = ConvertPackedOp::create(b, wordsType, x, element,
                                            FloatRounding::Nearest);
     codes.push_back(packCodes(b, packed, element, getPieceType(element)));

@@ -21,6 +21,9 @@ using namespace lpfa;
 /// An atom's bytes in the order of memory, as one row.
 static constexpr int64_t kAtomBytes = TargetModel::scaleAtomBytes;
 
+/// The most atoms of a tile that is packed or unpacked.
+static constexpr int64_t kMaxAtoms = 16;
+
 /// Whether a loaded tile holds scales: it is used as such, not as elements.
 static bool holdsScales(LoadOp op) {
   return llvm::any_of(op.getTile().getUses(), [](OpOperand &use) {
@@ -36,9 +39,14 @@ void KernelDistribution::layOutElementwiseMemory() {
     ScaleTile scales;
     scales.offset = sharedBytes;
     scales.isAtom = type.isAtom();
-    scales.rows = type.getRank() == 2 ? type.getShape()[0] : 1;
+    scales.rows = type.getRank() == 2 ? type.getShape()[0] : type.getAtoms();
     scales.columns = type.isAtom() ? kAtomBytes : type.getShape().back();
-    sharedBytes = llvm::alignTo(sharedBytes + type.getNumElements(), 16);
+    scales.pitch = scales.columns;
+    // A warp reads a word of each of 32 rows that are packed: not all of them
+    // in two banks.
+    if (scales.columns == 4 * kMaxAtoms)
+      scales.pitch += 16;
+    sharedBytes = llvm::alignTo(sharedBytes + scales.rows * scales.pitch, 16);
     scaleTiles[tile] = scales;
   };
   kernel.walk([&](Operation *op) {
@@ -48,11 +56,13 @@ void KernelDistribution::layOutElementwiseMemory() {
              quantize && !quantize.getScales().use_empty())
       add(quantize.getScales());
   });
-  // The partial sums of rows, one a thread, stand behind.
+  // The partial sums of rows, one a thread, stand behind; of clusters those of
+  // two rows.
   bool hasRows = layout && layout->alongRow && layout->getWarpsAcross() > 1;
   sumsOffset = sharedBytes;
   if (hasRows)
-    sharedBytes += layout->getThreads() * sizeof(float);
+    sharedBytes += layout->getThreads() * sizeof(float) *
+                   (layout->ctas > 1 ? 2 * layout->ctas : 1);
   for (auto load : kernel.getBody().getOps<LoadOp>()) {
     TileType type = load.getTile().getType();
     if (!layout || type.getShape().empty() ||
@@ -72,6 +82,7 @@ LogicalResult KernelDistribution::lower(PackAtomOp op) {
     return op.emitOpError("must pack scales that were loaded or computed");
   tile.isAtom = true;
   tile.isTransposed = op.getTransposed();
+  tile.atoms = op.getAtom().getType().getAtoms();
   if (op.getValid())
     tile.valid = b.toI32(values.lookup(op.getValid()));
   scaleTiles[op.getAtom()] = tile;
@@ -84,8 +95,9 @@ LogicalResult KernelDistribution::lower(UnpackAtomOp op) {
     return op.emitOpError("must unpack an atom that was loaded");
   tile.isUnpacked = true;
   tile.isTransposed = op.getTransposed();
-  tile.rows = tile.isTransposed ? 4 : 128;
-  tile.columns = tile.isTransposed ? 128 : 4;
+  tile.atoms = tile.rows;
+  tile.rows = tile.isTransposed ? 4 * tile.atoms : 128;
+  tile.columns = tile.isTransposed ? 128 : 4 * tile.atoms;
   scaleTiles[op.getScales()] = tile;
   return success();
 }
@@ -102,8 +114,6 @@ void KernelDistribution::synchronizeScales() {
 
 /// The bytes that a thread moves at once.
 static int64_t getUnit(const ScaleTile &tile) {
-  if (tile.isUnpacked && tile.isTransposed)
-    return 1;
   return std::min<int64_t>(16, tile.columns & -tile.columns);
 }
 
@@ -121,9 +131,10 @@ Value KernelDistribution::getScaleAddress(const ScaleTile &tile, Value row,
     // Byte (r % 32) * 16 + r / 32 * 4 + g of an atom.
     offset = b.add(b.add(b.shiftLeft(b.bitAnd(row, b.i32(31)), 4),
                          b.shiftLeft(b.shiftRight(row, 5), 2)),
-                   column);
+                   b.bitAnd(column, b.i32(3)));
+    offset = b.add(offset, b.mul(b.shiftRight(column, 2), b.i32(kAtomBytes)));
   } else {
-    offset = b.add(b.mul(row, b.i32(tile.columns)), column);
+    offset = b.add(b.mul(row, b.i32(tile.pitch)), column);
   }
   return b.offset(b.offset(sharedBase, tile.offset), offset);
 }
@@ -133,16 +144,28 @@ void KernelDistribution::forEachScaleUnit(
     const ScaleTile &tile, int64_t unit,
     function_ref<void(Value, Value)> body) {
   int64_t across = tile.columns / unit, count = tile.rows * across;
+  // A CTA of a cluster has a run of units of each piece of the row.
+  int64_t run = across;
+  if (ctaInCluster) {
+    count /= layout->ctas;
+    run = count / layout->steps;
+  }
   for (int64_t first = 0; first < count; first += getThreads()) {
     Value number = b.add(thread, b.i32(first));
-    auto run = [&] {
-      body(b.div(number, b.i32(across)),
-           b.mul(b.rem(number, b.i32(across)), b.i32(unit)));
+    auto move = [&] {
+      Value unitInTile = number;
+      if (ctaInCluster)
+        unitInTile = b.add(
+            b.add(b.mul(b.div(number, b.i32(run)), b.i32(run * layout->ctas)),
+                  b.mul(ctaInCluster, b.i32(run))),
+            b.rem(number, b.i32(run)));
+      body(b.div(unitInTile, b.i32(across)),
+           b.mul(b.rem(unitInTile, b.i32(across)), b.i32(unit)));
     };
     if (first + getThreads() <= count)
-      run();
+      move();
     else
-      b.when(b.compare(arith::CmpIPredicate::ult, number, b.i32(count)), run);
+      b.when(b.compare(arith::CmpIPredicate::ult, number, b.i32(count)), move);
   }
 }
 
@@ -160,6 +183,39 @@ static Value isBelow(ThreadBuilder &b, Value number, Value end) {
   return b.compare(arith::CmpIPredicate::slt, number, b.toI32(end));
 }
 
+/// Moves the bytes from `offset` on of a unit in a row: whole if they are
+/// inside and aligned, else by words, then by bytes. `skip` sees bytes outside.
+static void moveUnit(ThreadBuilder &b, const UnitPlace &place, int64_t offset,
+                     int64_t bytes,
+                     function_ref<void(int64_t offset, int64_t bytes)> move,
+                     function_ref<void(int64_t offset)> skip) {
+  Value isInside = place.isRow;
+  if (place.columns)
+    isInside = b.bitAnd(isInside,
+                        b.compare(arith::CmpIPredicate::sle,
+                                  b.add(place.column, b.index(offset + bytes)),
+                                  place.columns));
+  if (bytes > 1)
+    isInside = b.bitAnd(isInside, bytes > 4 ? place.isAligned : place.areWords);
+  auto branch = scf::IfOp::create(b, isInside, /*withElse=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  move(offset, bytes);
+  b.setInsertionPointToStart(branch.elseBlock());
+  if (bytes == 1)
+    return skip(offset);
+  int64_t part = bytes > 4 ? 4 : 1;
+  for (int64_t i = 0; i < bytes; i += part)
+    moveUnit(b, place, offset + i, part, move, skip);
+}
+
+UnitPlace KernelDistribution::getUnitPlace(Value view, int64_t unit) {
+  UnitPlace place;
+  place.isAligned = isAligned(view, unit);
+  place.areWords = unit > 4 ? isAligned(view, 4) : place.isAligned;
+  return place;
+}
+
 LogicalResult KernelDistribution::loadScales(LoadOp op) {
   ScaleTile tile = scaleTiles.lookup(op.getTile());
   Value view = op.getView();
@@ -168,99 +224,113 @@ LogicalResult KernelDistribution::loadScales(LoadOp op) {
   for (Value index : op.getIndices())
     first.push_back(values.lookup(index));
   int64_t unit = getUnit(tile);
-  VectorType type = getUnitType(b, unit);
-  Value aligned = isAligned(view, unit);
-  Value isAtomInside = b.i1(true);
-  if (tile.isAtom)
-    for (int64_t i = std::max<int64_t>(0, rank - 5); i < rank - 3; ++i)
-      isAtomInside =
-          b.bitAnd(isAtomInside, b.compare(arith::CmpIPredicate::slt, first[i],
-                                           getSize(view, i)));
+  UnitPlace place = getUnitPlace(view, unit);
+  auto isIndexInside = [&](ArrayRef<Value> indices, int64_t dimension) {
+    return b.compare(arith::CmpIPredicate::slt, indices[dimension],
+                     getSize(view, dimension));
+  };
   forEachScaleUnit(tile, unit, [&](Value row, Value column) {
     SmallVector<Value> indices = first;
     indices[rank - 1] = addIndex(b, first[rank - 1], column);
-    Value isRow = isAtomInside, isInside = isAtomInside, columns;
-    if (!tile.isAtom) {
-      columns = getSize(view, rank - 1);
+    place.isRow = b.i1(true);
+    if (tile.isAtom) {
+      if (rank > 3)
+        indices[rank - 4] = addIndex(b, first[rank - 4], row);
+      for (int64_t i = std::max<int64_t>(0, rank - 5); i < rank - 3; ++i)
+        place.isRow = b.bitAnd(place.isRow, isIndexInside(indices, i));
+    } else {
+      place.column = indices[rank - 1];
+      place.columns = getSize(view, rank - 1);
       if (rank > 1) {
         indices[rank - 2] = addIndex(b, first[rank - 2], row);
-        isRow = b.compare(arith::CmpIPredicate::slt, indices[rank - 2],
-                          getSize(view, rank - 2));
+        place.isRow = isIndexInside(indices, rank - 2);
       }
       if (op.getRows())
-        isRow = b.bitAnd(isRow, isBelow(b, row, values.lookup(op.getRows())));
-      isInside = b.bitAnd(
-          isRow, b.compare(arith::CmpIPredicate::sle,
-                           b.add(indices[rank - 1], b.index(unit)), columns));
+        place.isRow =
+            b.bitAnd(place.isRow, isBelow(b, row, values.lookup(op.getRows())));
     }
     Value from = getElementAddress(view, indices);
     Value to = getScaleAddress(tile, row, column);
-    auto branch = scf::IfOp::create(b, b.bitAnd(isInside, aligned),
-                                    /*withElse=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    Value whole = LLVM::LoadOp::create(b, type, from, unit);
-    LLVM::StoreOp::create(b, whole, to, unit);
-    b.setInsertionPointToStart(branch.elseBlock());
-    for (int64_t i = 0; i < unit; ++i) {
-      Value isByte = isRow;
-      if (columns)
-        isByte = b.bitAnd(isRow, b.compare(arith::CmpIPredicate::slt,
-                                           b.add(indices[rank - 1], b.index(i)),
-                                           columns));
-      auto byte = scf::IfOp::create(b, b.getI8Type(), isByte, true, true);
-      OpBuilder::InsertionGuard byteGuard(b);
-      b.setInsertionPointToStart(byte.thenBlock());
-      scf::YieldOp::create(
-          b, Value(LLVM::LoadOp::create(b, b.getI8Type(), b.offset(from, i))));
-      b.setInsertionPointToStart(byte.elseBlock());
-      scf::YieldOp::create(
-          b, Value(arith::ConstantOp::create(b, b.getI8IntegerAttr(0))));
-      b.setInsertionPointAfter(byte);
-      LLVM::StoreOp::create(b, byte.getResult(0), b.offset(to, i));
-    }
+    moveUnit(
+        b, place, 0, unit,
+        [&](int64_t offset, int64_t bytes) {
+          Value loaded = LLVM::LoadOp::create(b, getUnitType(b, bytes),
+                                              b.offset(from, offset), bytes);
+          LLVM::StoreOp::create(b, loaded, b.offset(to, offset), bytes);
+        },
+        [&](int64_t offset) {
+          Value zero = arith::ConstantOp::create(b, b.getI8IntegerAttr(0));
+          LLVM::StoreOp::create(b, zero, b.offset(to, offset));
+        });
   });
   scalesAreNew = true;
   return success();
 }
 
-/// The four scales of a row of a tile that is packed.
-Value KernelDistribution::readAtomRow(const ScaleTile &tile, Value row) {
+/// The four scales of a row of an atom that is packed.
+Value KernelDistribution::readAtomRow(const ScaleTile &tile, Value atom,
+                                      Value row) {
+  Value group = b.shiftLeft(atom, 2);
   if (!tile.isTransposed)
     return LLVM::LoadOp::create(b, b.getI32Type(),
-                                getScaleAddress(tile, row, b.i32(0)));
+                                getScaleAddress(tile, row, group));
   Value word;
-  for (int64_t group = 0; group < 4; ++group) {
-    Value byte = LLVM::LoadOp::create(b, b.getI8Type(),
-                                      getScaleAddress(tile, b.i32(group), row));
+  for (int64_t i = 0; i < 4; ++i) {
+    Value byte = LLVM::LoadOp::create(
+        b, b.getI8Type(), getScaleAddress(tile, b.add(group, b.i32(i)), row));
     Value wide =
-        b.shiftLeft(arith::ExtUIOp::create(b, b.getI32Type(), byte), 8 * group);
+        b.shiftLeft(arith::ExtUIOp::create(b, b.getI32Type(), byte), 8 * i);
     word = word ? b.bitOr(word, wide) : wide;
   }
   return word;
 }
 
-LogicalResult KernelDistribution::storeScales(StoreOp op) {
-  ScaleTile tile = scaleTiles.lookup(op.getTile());
-  synchronizeScales();
+/// Neighbors in a row of a tile; of unpacked atoms they lie apart.
+Value KernelDistribution::readScales(const ScaleTile &tile, Value row,
+                                     Value column, int64_t bytes) {
+  VectorType type = getUnitType(b, bytes);
+  int64_t run = !tile.isUnpacked ? bytes : tile.isTransposed ? 1 : 4;
+  if (bytes <= run)
+    return LLVM::LoadOp::create(b, type, getScaleAddress(tile, row, column),
+                                bytes);
+  VectorType runType = getUnitType(b, run);
+  SmallVector<Value> runs;
+  for (int64_t i = 0; i < bytes; i += run) {
+    Value loaded = LLVM::LoadOp::create(
+        b, runType, getScaleAddress(tile, row, b.add(column, b.i32(i))), run);
+    runs.push_back(vector::ExtractOp::create(b, loaded, 0));
+  }
+  Value vector = vector::FromElementsOp::create(
+      b, VectorType::get(runs.size(), runType.getElementType()), runs);
+  return vector::BitCastOp::create(b, type, vector);
+}
+
+/// A thread writes 16 bytes: the four scales of four rows, 32 apart.
+LogicalResult KernelDistribution::storeAtoms(StoreOp op, const ScaleTile &tile,
+                                             ArrayRef<Value> first) {
   Value view = op.getView();
   ViewType viewType = op.getView().getType();
   int64_t rank = viewType.getRank();
-  SmallVector<Value> first;
-  for (Value index : op.getIndices())
-    first.push_back(values.lookup(index));
-
-  if (op.getTile().getType().isAtom()) {
-    if (viewType.getShape().take_back(3) != op.getTile().getType().getShape())
-      return op.emitOpError("stores an atom of scales to ")
-             << viewType << ", whose last dimensions are no atom";
-    // A thread writes 16 bytes: the four scales of four rows, 32 apart.
-    Value isWriter = b.compare(arith::CmpIPredicate::ult, thread, b.i32(32));
+  ArrayRef<int64_t> shape = op.getTile().getType().getShape();
+  if (viewType.getShape().take_back(3) != shape.take_back(3))
+    return op.emitOpError("stores an atom of scales to ")
+           << viewType << ", whose last dimensions are no atom";
+  const int64_t rows = 32, count = rows * tile.atoms;
+  Value to = getElementAddress(view, first);
+  for (int64_t done = 0; done < count; done += getThreads()) {
+    Value number = b.add(thread, b.i32(done));
+    Value atom = b.div(number, b.i32(rows));
+    Value isWriter = b.compare(arith::CmpIPredicate::ult, number, b.i32(count));
+    if (tile.atoms > 1)
+      isWriter =
+          b.bitAnd(isWriter, b.compare(arith::CmpIPredicate::slt,
+                                       addIndex(b, first[rank - 4], atom),
+                                       getSize(view, rank - 4)));
     b.when(isWriter, [&] {
       SmallVector<Value> words;
       for (int64_t i = 0; i < 4; ++i) {
-        Value row = b.add(thread, b.i32(32 * i));
-        Value word = readAtomRow(tile, row);
+        Value row = b.add(b.rem(number, b.i32(rows)), b.i32(rows * i));
+        Value word = readAtomRow(tile, atom, row);
         if (tile.valid)
           word = b.select(b.compare(arith::CmpIPredicate::slt, row, tile.valid),
                           word, b.i32(0));
@@ -268,49 +338,48 @@ LogicalResult KernelDistribution::storeScales(StoreOp op) {
       }
       Value unit = vector::FromElementsOp::create(
           b, VectorType::get(4, b.getI32Type()), words);
-      Value to =
-          b.offset(getElementAddress(view, first), b.shiftLeft(thread, 4));
-      LLVM::StoreOp::create(b, unit, to, /*alignment=*/16);
+      LLVM::StoreOp::create(b, unit, b.offset(to, b.shiftLeft(number, 4)),
+                            /*alignment=*/16);
     });
-    return success();
   }
+  return success();
+}
+
+LogicalResult KernelDistribution::storeScales(StoreOp op) {
+  ScaleTile tile = scaleTiles.lookup(op.getTile());
+  synchronizeScales();
+  Value view = op.getView();
+  int64_t rank = op.getView().getType().getRank();
+  SmallVector<Value> first;
+  for (Value index : op.getIndices())
+    first.push_back(values.lookup(index));
+  if (op.getTile().getType().isAtom())
+    return storeAtoms(op, tile, first);
 
   int64_t unit = getUnit(tile);
-  VectorType type = getUnitType(b, unit);
-  Value aligned = isAligned(view, unit);
-  Value columns = getSize(view, rank - 1);
+  UnitPlace place = getUnitPlace(view, unit);
+  place.columns = getSize(view, rank - 1);
   forEachScaleUnit(tile, unit, [&](Value row, Value column) {
     SmallVector<Value> indices = first;
-    indices[rank - 1] = addIndex(b, first[rank - 1], column);
-    Value isRow = b.i1(true);
+    place.column = indices[rank - 1] = addIndex(b, first[rank - 1], column);
+    place.isRow = b.i1(true);
     if (rank > 1) {
       indices[rank - 2] = addIndex(b, first[rank - 2], row);
-      isRow = b.compare(arith::CmpIPredicate::slt, indices[rank - 2],
-                        getSize(view, rank - 2));
+      place.isRow = b.compare(arith::CmpIPredicate::slt, indices[rank - 2],
+                              getSize(view, rank - 2));
     }
     if (op.getRows())
-      isRow = b.bitAnd(isRow, isBelow(b, row, values.lookup(op.getRows())));
-    Value isInside = b.bitAnd(
-        isRow, b.compare(arith::CmpIPredicate::sle,
-                         b.add(indices[rank - 1], b.index(unit)), columns));
-    Value from = getScaleAddress(tile, row, column);
+      place.isRow =
+          b.bitAnd(place.isRow, isBelow(b, row, values.lookup(op.getRows())));
     Value to = getElementAddress(view, indices);
-    auto branch = scf::IfOp::create(b, b.bitAnd(isInside, aligned),
-                                    /*withElse=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    Value whole = LLVM::LoadOp::create(b, type, from, unit);
-    LLVM::StoreOp::create(b, whole, to, unit);
-    b.setInsertionPointToStart(branch.elseBlock());
-    for (int64_t i = 0; i < unit; ++i) {
-      Value isByte = b.bitAnd(
-          isRow, b.compare(arith::CmpIPredicate::slt,
-                           b.add(indices[rank - 1], b.index(i)), columns));
-      b.when(isByte, [&] {
-        Value byte = LLVM::LoadOp::create(b, b.getI8Type(), b.offset(from, i));
-        LLVM::StoreOp::create(b, byte, b.offset(to, i));
-      });
-    }
+    moveUnit(
+        b, place, 0, unit,
+        [&](int64_t offset, int64_t bytes) {
+          Value read =
+              readScales(tile, row, b.add(column, b.i32(offset)), bytes);
+          LLVM::StoreOp::create(b, read, b.offset(to, offset), bytes);
+        },
+        [](int64_t) {});
   });
   return success();
 }
