@@ -9,23 +9,17 @@
 #include "Cost.h"
 #include "Outputs.h"
 
-#include "lpfa/Dialect/LPFA/IR/LPFADialect.h"
 #include "lpfa/Target/Compiler.h"
 #include "lpfa/Target/PTX.h"
 #include "lpfa/Target/PlanPrinter.h"
 #include "lpfa/Target/Ptxas.h"
 #include "lpfa/Target/Report.h"
+#include "lpfa/Target/SourceModule.h"
 #include "lpfa/Target/TargetModel.h"
-#include "mlir/IR/AsmState.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Support/FileUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
 using namespace lpfa;
@@ -128,19 +122,6 @@ std::string DescribedOptions::describe() const {
   return text;
 }
 
-/// Sets what the options that cl does not know say.
-static LogicalResult parsePipelineOptions(ToThreadsOptions &options) {
-  std::string text;
-  for (llvm::StringRef option : pipelineOptions) {
-    if (!option.consume_front("--")) {
-      fail("unknown argument '" + option + "', see --help");
-      return failure();
-    }
-    text += (option + " ").str();
-  }
-  return options.parseFromString(text);
-}
-
 /// Adds cubins, and what they take to `summary`; says what is missing when
 /// there is no ptxas.
 static llvm::Error addCubins(const std::optional<Ptxas> &ptxas,
@@ -214,54 +195,45 @@ int main(int argc, char **argv) {
   if (llvm::StringRef(inputFile).ends_with(".ptx"))
     return reportCost(argv[0], *target);
   CompilerOptions options;
-  if (failed(parsePipelineOptions(options.pipeline)))
-    return 1;
+  if (auto error = parsePipelineArguments(pipelineOptions, options.pipeline))
+    return fail(llvm::toString(std::move(error)));
   options.pipeline.chip = chip;
 
-  std::string error;
-  auto input = openInputFile(inputFile, &error);
-  if (!input)
-    return fail(error);
-  DialectRegistry registry;
-  registerAllDialects(registry);
-  registerAllExtensions(registry);
-  registry.insert<LPFADialect>();
-  MLIRContext context(registry);
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(input), llvm::SMLoc());
-  SourceMgrDiagnosticHandler handler(sources, &context);
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
-  if (!module)
+  auto source = SourceModule::open(inputFile);
+  if (!source)
+    return fail(llvm::toString(source.takeError()));
+  if (failed((*source)->parse()))
     return 1;
+  ModuleOp module = ***source;
 
   std::vector<OutputFile> files;
   if (emits(Product::Report)) {
-    if (failed(lowerToSynchronized(*module, options)))
+    if (failed(lowerToSynchronized(module, options)))
       return 1;
     FailureOr<std::string> report =
-        buildReport(*module, chip, options.pipeline.ordering);
+        buildReport(module, chip, options.pipeline.ordering);
     if (failed(report))
       return 1;
     files.push_back({"report.html", std::move(*report)});
   }
-  if (failed(lowerToThreads(*module, options)))
+  if (failed(lowerToThreads(module, options)))
     return 1;
   if (emits(Product::MLIR))
-    files.push_back({"threads.mlir", print(*module)});
-  std::vector<double> tensorClocks = getTensorClocks(*module);
-  if (failed(lowerThreadsToNVVM(*module, options)))
+    files.push_back({"threads.mlir", print(module)});
+  std::vector<double> tensorClocks = getTensorClocks(module);
+  if (failed(lowerThreadsToNVVM(module, options)))
     return 1;
   if (emits(Product::NVVM))
-    files.push_back({"nvvm.mlir", print(*module)});
+    files.push_back({"nvvm.mlir", print(module)});
   if (emits(Product::LLVM))
-    for (auto gpuModule : module->getOps<gpu::GPUModuleOp>()) {
+    for (auto gpuModule : module.getOps<gpu::GPUModuleOp>()) {
       FailureOr<std::string> text = emitLLVMIR(gpuModule, /*optimize=*/true);
       if (failed(text))
         return 1;
       files.push_back({gpuModule.getName().str() + ".ll", std::move(*text)});
     }
 
-  FailureOr<CompiledModule> compiled = emitModule(*module);
+  FailureOr<CompiledModule> compiled = emitModule(module);
   if (failed(compiled))
     return 1;
   if (compiled->modules.empty())

@@ -12,21 +12,15 @@
 #include "ReferenceDevice.h"
 #include "SimDevice.h"
 
-#include "lpfa/Dialect/LPFA/IR/LPFADialect.h"
+#include "lpfa/Target/SourceModule.h"
 #include "lpfa/Target/TargetModel.h"
-#include "mlir/IR/AsmState.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Support/FileUtilities.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/SourceMgr.h"
 #include <cmath>
 
 using namespace mlir;
@@ -166,21 +160,6 @@ struct RunOptions {
 };
 } // namespace
 
-static llvm::Error setPipeline(ToThreadsOptions &options,
-                               const std::string &chip) {
-  std::string text;
-  for (StringRef option : pipelineOptions) {
-    if (!option.consume_front("--"))
-      return llvm::createStringError("unknown argument '" + option +
-                                     "', see --help");
-    text += (option + " ").str();
-  }
-  if (failed(options.parseFromString(text)))
-    return llvm::createStringError("no such pipeline options: " + text);
-  options.chip = chip;
-  return llvm::Error::success();
-}
-
 static llvm::Error setOptions(RunOptions &options) {
   std::string simulatedChip = chip.empty() ? "sm_100a" : chip.getValue();
   std::optional<TargetModel> target = TargetModel::get(simulatedChip);
@@ -188,18 +167,22 @@ static llvm::Error setOptions(RunOptions &options) {
     return llvm::createStringError("--chip: unknown chip '" + chip +
                                    "', expected one of " +
                                    llvm::join(TargetModel::getChips(), ", "));
-  if (auto error = setPipeline(options.cuda.compiler.pipeline, chip))
+  ToThreadsOptions &forGpu = options.cuda.compiler.pipeline;
+  if (auto error = parsePipelineArguments(pipelineOptions, forGpu))
     return error;
+  forGpu.chip = chip;
   SimulationOptions &simulation = options.simulation;
-  if (auto error = setPipeline(simulation.compiler.pipeline, simulatedChip))
+  ToThreadsOptions &forSimulator = simulation.compiler.pipeline;
+  if (auto error = parsePipelineArguments(pipelineOptions, forSimulator))
     return error;
+  forSimulator.chip = simulatedChip;
   simulation.simulator.schedule = schedule;
   simulation.simulator.seed = seed;
   simulation.simulator.chip = simulatedChip;
   simulation.simulator.sampledGroups = 0; // All run: results are wanted.
   // A kernel that was made to lean on the manual alone runs on a tensor core
   // that keeps nothing more.
-  if (simulation.compiler.pipeline.ordering == Ordering::Documented)
+  if (forSimulator.ordering == Ordering::Documented)
     simulation.simulator.ordering = sim::Ordering::Documented;
   simulation.simulator.progress = true;
   simulation.multiprocessors =
@@ -295,34 +278,27 @@ static llvm::Error run(ModuleOp module, StringRef executable) {
   return llvm::Error::success();
 }
 
+static int fail(llvm::Error error) {
+  llvm::errs() << "lpfa-run: error: " << llvm::toString(std::move(error))
+               << "\n";
+  return 1;
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions({&category, &simCategory});
   cl::ParseCommandLineOptions(argc, argv, overview);
 
-  std::string message;
-  auto buffer = openInputFile(inputFile, &message);
-  if (!buffer) {
-    llvm::errs() << "lpfa-run: error: " << message << "\n";
+  auto source = SourceModule::open(inputFile);
+  if (!source)
+    return fail(source.takeError());
+  // The reference is compiled for the host.
+  DialectRegistry translations;
+  registerAllToLLVMIRTranslations(translations);
+  (*source)->getContext().appendDialectRegistry(translations);
+  if (failed((*source)->parse()))
     return 1;
-  }
-
-  DialectRegistry registry;
-  registerAllDialects(registry);
-  registerAllExtensions(registry);
-  registerAllToLLVMIRTranslations(registry);
-  registry.insert<LPFADialect>();
-  MLIRContext context(registry);
-  llvm::SourceMgr sourceMgr;
-  sourceMgr.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
-  SourceMgrDiagnosticHandler diagnostics(sourceMgr, &context);
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sourceMgr, &context);
-  if (!module)
-    return 1;
-  if (auto error = run(*module, argv[0])) {
-    llvm::errs() << "lpfa-run: error: " << llvm::toString(std::move(error))
-                 << "\n";
-    return 1;
-  }
+  if (auto error = run(***source, argv[0]))
+    return fail(std::move(error));
   return 0;
 }
