@@ -3,6 +3,8 @@
 // RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --chip=sm_103a | FileCheck %s
 // RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --query-tiles=1 | FileCheck %s
 // RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --key-tile=64 | FileCheck %s
+// RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --scores-first=true | FileCheck %s
+// RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --key-tile=96 --share-scales=1 --scores-ahead=2 | FileCheck %s
 
 // CHECK-NOT: {{ [1-9][0-9]* bytes}}
 // CHECK: attention_forward_kernel: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled

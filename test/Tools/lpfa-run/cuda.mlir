@@ -11,7 +11,7 @@
 // RUN: ls %t/out/result0.npy
 // CHECK: result 0: max abs error 0
 // LOG: cuModuleLoadDataEx PTX
-// LOG: cuLaunchKernelEx pack_pack_scales grid 12x1x1 block 128x1x1
+// LOG: cuLaunchKernelEx pack_pack_scales grid 4x1x1 block 128x1x1
 
 // Attention, whose tensor maps the driver encodes.
 // RUN: %python -c "import numpy as np; from lpfa import mx; \
