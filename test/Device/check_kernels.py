@@ -193,25 +193,6 @@ def dequantize_cases(modules):
                    {"offset": 16} if i % 2 else {})
 
 
-def layout_text(transposed):
-    mode = "transposed" if transposed else ""
-    plain, blocked = "tensor<?x?x?xf8E8M0FNU>", "tensor<?x?x?x32x4x4xf8E8M0FNU>"
-    return f"""\
-func.func @pack(%s: {plain}) -> {blocked} {{
-  %b = lpfa.pack_scales %s {mode} : {plain} -> {blocked}
-  return %b : {blocked}
-}}
-func.func @unpack(%b: {blocked}, %like: {plain}) -> {plain} {{
-  %c1 = arith.constant 1 : index
-  %c2 = arith.constant 2 : index
-  %m = tensor.dim %like, %c1 : {plain}
-  %n = tensor.dim %like, %c2 : {plain}
-  %s = lpfa.unpack_scales %b {mode} sizes(%m, %n) : {blocked} -> {plain}
-  return %s : {plain}
-}}
-"""
-
-
 def make_layout(function, transposed, shape):
     rng = np.random.default_rng(sum(shape))
     scales = rng.integers(0, 256, shape, dtype=np.uint8)
@@ -223,8 +204,8 @@ def make_layout(function, transposed, shape):
 
 
 def layout_cases(modules):
-    modules["layout"] = layout_text(False)
-    modules["layout-transposed"] = layout_text(True)
+    modules["layout"] = quantize.layouts(False)
+    modules["layout-transposed"] = quantize.layouts(True)
     sizes = [(1, r, c) for r in (1, 31, 128, 129, 1000, 65537)
              for c in (1, 3, 4, 5, 33, 47, 127, 128)]
     for i, shape in enumerate(sizes + [(3, 129, 5), (2, 0, 4)]):

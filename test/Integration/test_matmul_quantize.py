@@ -23,7 +23,7 @@ from harness import BIN_DIR, ORDERS, has_simulator, tool
 from launcher import launch
 from lpfa import mx
 from lpfa.matmul import mx_matmul
-from test_quantize_kernels import Quantize
+from test_quantize_kernels import Quantize, quantizations
 
 DTYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32}
 ROWS = (Quantize(row_major=False, blocked=True),)
@@ -43,24 +43,10 @@ def module(ops, dtype, keeps_d, batch=0):
     d = f"tensor<{shape}{dtype}>"
     body = (f"  %d = lpfa.matmul %a scaled %sa, %b scaled %sb\n"
             f"      : {elements}, {scales}, {elements}, {scales} -> {d}\n")
-    values, types = (["%d"], [d]) if keeps_d else ([], [])
-    for i, op in enumerate(ops):
-        codes = f"tensor<{shape}{mx.FORMATS[op.format].mlir_type}>"
-        blocked = f"tensor<{shape}32x4x4xf8E8M0FNU>"
-        body += (f"  %q{i}, %s{i} = lpfa.quantize %d"
-                 f" axis({batch + (0 if op.column else 1)})"
-                 f" {'square' if op.square else ''} rule({op.rule})"
-                 f" : {d} -> {codes}, {scales}\n")
-        if op.blocked:
-            body += (f"  %b{i} = lpfa.pack_scales %s{i}"
-                     f" {'transposed' if op.column else ''}"
-                     f" : {scales} -> {blocked}\n")
-        for name, type_, is_result in (("q", codes, op.codes),
-                                       ("s", scales, op.row_major),
-                                       ("b", blocked, op.blocked)):
-            if is_result:
-                values.append(f"%{name}{i}")
-                types.append(type_)
+    text, values, types = quantizations("%d", dtype, ops, batch + 2)
+    body += text
+    if keeps_d:
+        values, types = ["%d", *values], [d, *types]
     return (f"func.func @f(%a: {elements}, %sa: {scales}, %b: {elements},"
             f" %sb: {scales}) -> ({', '.join(types)}) {{\n{body}"
             f"  return {', '.join(values)} : {', '.join(types)}\n}}\n")

@@ -76,8 +76,9 @@ def quantize_squares(x, name, rule, axis):
     return codes, np.repeat(scales, 32, -1)[..., :columns]
 
 
-def module(dtype, ops, rank=2):
-    """@f, which returns what each of `ops` gives of one tensor."""
+def quantizations(source, dtype, ops, rank):
+    """Text that quantizes `source` as each of `ops` says; its results, and their
+    types."""
     shape = "?x" * rank
     body, values, types = "", [], []
     for i, op in enumerate(ops):
@@ -85,7 +86,7 @@ def module(dtype, ops, rank=2):
         codes = f"tensor<{shape}{mx.FORMATS[op.format].mlir_type}>"
         scales = f"tensor<{shape}f8E8M0FNU>"
         blocked = f"tensor<{shape}32x4x4xf8E8M0FNU>"
-        body += (f"  %q{i}, %s{i} = lpfa.quantize %x axis({axis})"
+        body += (f"  %q{i}, %s{i} = lpfa.quantize {source} axis({axis})"
                  f" {'square' if op.square else ''} rule({op.rule}) :"
                  f" tensor<{shape}{dtype}> -> {codes}, {scales}\n")
         if op.blocked:
@@ -98,8 +99,14 @@ def module(dtype, ops, rank=2):
             if is_result:
                 values.append(f"%{name}{i}")
                 types.append(type_)
+    return body, values, types
+
+
+def module(dtype, ops, rank=2):
+    """@f, which returns what each of `ops` gives of one tensor."""
+    body, values, types = quantizations("%x", dtype, ops, rank)
     types = ", ".join(types)
-    return (f"func.func @f(%x: tensor<{shape}{dtype}>) -> ({types}) {{\n{body}"
+    return (f"func.func @f(%x: tensor<{'?x' * rank}{dtype}>) -> ({types}) {{\n{body}"
             f"  return {', '.join(values)} : {types}\n}}\n")
 
 
@@ -331,15 +338,11 @@ def test_dequantize_to_16_bits(dtype, compiled):
         expected.astype(np.float32))
 
 
-@pytest.mark.parametrize("transposed", [False, True])
-@pytest.mark.parametrize("shape", [(1, 1, 1), (2, 129, 5), (2, 300, 47),
-                                   (2, 0, 4), (1, 130, 80)],
-                         ids=str)
-def test_layouts_of_scales(shape, transposed, compiled):
+def layouts(transposed):
+    """@pack, and @unpack to the sizes of another tensor."""
     mode = "transposed" if transposed else ""
-    dimensions = (2, 1) if transposed else (1, 2)
     plain, blocked = "tensor<?x?x?xf8E8M0FNU>", "tensor<?x?x?x32x4x4xf8E8M0FNU>"
-    text = f"""\
+    return f"""\
 func.func @pack(%s: {plain}) -> {blocked} {{
   %b = lpfa.pack_scales %s {mode} : {plain} -> {blocked}
   return %b : {blocked}
@@ -353,7 +356,15 @@ func.func @unpack(%b: {blocked}, %like: {plain}) -> {plain} {{
   return %s : {plain}
 }}
 """
-    out = compiled(text, "sm_90a")
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (2, 129, 5), (2, 300, 47),
+                                   (2, 0, 4), (1, 130, 80)],
+                         ids=str)
+def test_layouts_of_scales(shape, transposed, compiled):
+    dimensions = (2, 1) if transposed else (1, 2)
+    out = compiled(layouts(transposed), "sm_90a")
     scales = np.random.default_rng(5).integers(0, 256, shape, dtype=np.uint8)
     operand = np.ascontiguousarray(scales.swapaxes(1, 2)) if transposed else scales
     (packed,) = launch(out, "pack", [operand], tool("lpfa-sim"), fill=0xA5)

@@ -81,6 +81,18 @@ public:
       return mlir::arith::MaximumFOp::create(*this, x, y);
     return mlir::arith::MaxSIOp::create(*this, x, y);
   }
+  /// The largest of values, by three at a time as instructions have it.
+  mlir::Value max(llvm::ArrayRef<mlir::Value> values) {
+    llvm::SmallVector<mlir::Value> queue(values);
+    for (size_t i = 0; i + 1 < queue.size();) {
+      size_t end = std::min(i + 3, queue.size());
+      mlir::Value value = queue[i];
+      while (++i < end)
+        value = max(value, queue[i]);
+      queue.push_back(value);
+    }
+    return queue.back();
+  }
   mlir::Value min(mlir::Value x, mlir::Value y) {
     if (isFloat(x))
       return mlir::arith::MinNumFOp::create(*this, x, y);

@@ -82,18 +82,6 @@ static Value widenRow(ThreadBuilder &b, Value row, VectorType type) {
       b, type, vector::ShuffleOp::create(b, lower, upper, order));
 }
 
-/// The largest of values, by three at a time as instructions have it.
-static Value getMaximum(ThreadBuilder &b, SmallVector<Value> queue) {
-  for (size_t i = 0; i + 1 < queue.size();) {
-    size_t end = std::min(i + 3, queue.size());
-    Value value = queue[i];
-    while (++i < end)
-      value = b.max(value, queue[i]);
-    queue.push_back(value);
-  }
-  return queue.back();
-}
-
 /// The value with the lane's number.
 Value KernelDistribution::selectByLane(SmallVector<Value> left) {
   for (int64_t bit = 1; left.size() > 1; bit *= 2) {
@@ -133,8 +121,7 @@ LogicalResult KernelDistribution::quantizeRows(QuantizeTileOp op) {
       magnitudes.push_back(hasColumns ? Value(LargestMagnitudeOp::create(b, x))
                                       : getMagnitude(b, x));
     }
-    Value largest =
-        hasColumns ? selectByLane(magnitudes) : getMaximum(b, magnitudes);
+    Value largest = hasColumns ? selectByLane(magnitudes) : b.max(magnitudes);
     maxima.push_back(op.getSquare()
                          ? Value(LargestMagnitudeOp::create(b, largest))
                          : largest);

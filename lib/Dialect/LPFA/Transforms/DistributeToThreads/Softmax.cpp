@@ -134,8 +134,6 @@ public:
   Value spreadLike(Value x, Value vector) {
     return vector::BroadcastOp::create(b, vector.getType(), x);
   }
-  /// As three-input maxima, all but one where the number is odd.
-  Value getMaximum(ArrayRef<Value> values);
   SmallVector<Value> getElements(Value vector);
   /// Adds halves to each other until a pair is left.
   Value getPairSum(Value vector);
@@ -159,18 +157,6 @@ public:
   Value c;
 };
 } // namespace
-
-Value SoftmaxBuilder::getMaximum(ArrayRef<Value> values) {
-  SmallVector<Value> queue(values);
-  for (size_t i = 0; i + 1 < queue.size();) {
-    size_t end = std::min(i + 3, queue.size());
-    Value value = queue[i];
-    while (++i < end)
-      value = b.max(value, queue[i]);
-    queue.push_back(value);
-  }
-  return queue.back();
-}
 
 SmallVector<Value> SoftmaxBuilder::getElements(Value vector) {
   SmallVector<Value> elements;
@@ -345,12 +331,12 @@ LogicalResult KernelDistribution::lower(SoftmaxMaximumOp op) {
   SmallVector<Value> candidates = {values.lookup(op.getLargest())};
   if (blockMaxima.empty() && pScale.getMode() != PScaleMode::Constant)
     for (Value block : getBlocks(softmax, scores))
-      blockMaxima.push_back(softmax.getMaximum(softmax.getElements(block)));
+      blockMaxima.push_back(b.max(softmax.getElements(block)));
   if (blockMaxima.empty())
     llvm::append_range(candidates, softmax.getElements(scores));
   else
     llvm::append_range(candidates, blockMaxima);
-  Value largest = softmax.getMaximum(candidates);
+  Value largest = b.max(candidates);
 
   // M rises only when the lag is used up; what it is then comes from this tile,
   // as the scores before did not use it up. A NaN rises too, and spreads over
