@@ -147,6 +147,17 @@ void buildQuantized(mlir::OpBuilder &b, mlir::ValueRange views,
                     mlir::ValueRange coordinates, mlir::Value x,
                     const QuantizedResults &results);
 
+/// The tiles of elements that a kernel of these quantizations has.
+llvm::SmallVector<int64_t>
+chooseTile(llvm::ArrayRef<QuantizedResults> quantizations);
+
+/// Adds what a kernel writes of a quantization.
+mlir::LogicalResult addQuantized(ElementwiseKernel &kernel, IndexBuilder &index,
+                                 QuantizedResults &results);
+
+/// Forms the kernel of a normalization and of quantizations of its output.
+mlir::LogicalResult formRMSNorm(RMSNormOp op);
+
 /// Forms the kernels of the layouts of scales.
 mlir::LogicalResult formScaleLayouts(mlir::ModuleOp module);
 

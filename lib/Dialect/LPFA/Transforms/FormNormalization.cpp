@@ -1,0 +1,208 @@
+//===- FormNormalization.cpp - Kernels of normalization -------------------===//
+//
+// Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ElementwiseKernel.h"
+#include "lpfa/Dialect/LPFA/Utils/SizeChecks.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace lpfa;
+
+/// The widest row that a CTA, or a cluster, has in registers.
+static constexpr int64_t kMaxRow = 65536;
+
+/// Work tiles of a CTA, for which it loads the weight once, and of a cluster,
+/// whose CTAs also meet before the first. More would leave multiprocessors idle
+/// at the end.
+static constexpr int64_t kTilesPerCTA = 2;
+static constexpr int64_t kTilesPerCluster = 4;
+
+/// The most that a CTA keeps of it: four CTAs share a multiprocessor's memory.
+static constexpr int64_t kMaxKeptBytes = 32768;
+
+/// The most of a row that a CTA has; wider ones are shared by a cluster.
+static constexpr int64_t kMaxCTAColumns = 16384;
+
+/// A tile of whole rows: as many as 256 threads have with eight vectors of
+/// eight elements each.
+static SmallVector<int64_t> chooseRowTile(int64_t columns) {
+  constexpr int64_t elements = 16384;
+  int64_t width = std::max<int64_t>(256, llvm::PowerOf2Ceil(columns));
+  // Not more than an eighth of the vectors is to be empty.
+  if (columns > 2048)
+    width = llvm::alignTo(columns, width / 8);
+  return {std::clamp<int64_t>(elements / llvm::PowerOf2Ceil(width), 1, 8),
+          width};
+}
+
+/// Normalization together with quantizations of its output along rows: then the
+/// output itself is written only where something else uses it.
+LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
+  Location loc = op.getLoc();
+  RankedTensorType type = op.getInput().getType();
+  int64_t rank = type.getRank(), columns = type.getShape().back();
+  if (rank < 2)
+    return op.emitOpError("has a kernel for tensors of two dimensions or more "
+                          "only");
+  SmallVector<QuantizedResults> group;
+  for (Operation *user : op.getOutput().getUsers()) {
+    auto quantize = dyn_cast<QuantizeOp>(user);
+    if (!quantize || quantize.getSquare() || quantize.getGlobalScale() ||
+        int64_t(quantize.getAxis()) != rank - 1 ||
+        quantize->getBlock() != op->getBlock())
+      continue;
+    QuantizedResults results(quantize);
+    // A CTA does not have the rows of an atom.
+    results.writesScales |= !results.packs.empty();
+    results.packs.clear();
+    group.push_back(results);
+  }
+  bool isResident = !ShapedType::isDynamic(columns) && columns <= kMaxRow;
+  SmallVector<int64_t> tile = {1, kMaxCTAColumns};
+  if (isResident)
+    tile = chooseRowTile(columns);
+  ElementwiseKernel kernel(op, op.getInput(), tile);
+  if (failed(kernel.checkSizes()))
+    return failure();
+  OpBuilder builder(op);
+  IndexBuilder index(builder, loc);
+  kernel.addInput(op.getInput());
+  unsigned weight = kernel.addInput(op.getWeight());
+  emitCheck(builder, op,
+            builder.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq,
+                                                index.dim(op.getWeight(), 0),
+                                                kernel.getSizes().back()),
+            "expects another size of dimension 0 of the weight");
+  std::optional<unsigned> output, rstd;
+  bool isUsed = llvm::any_of(op.getOutput().getUsers(), [&](Operation *user) {
+    return llvm::none_of(group, [&](const QuantizedResults &results) {
+      return results.op == user;
+    });
+  });
+  SmallVector<Value> sizes = kernel.getSizes();
+  if (isUsed)
+    output = kernel.addOutput(op.getOutput(), sizes);
+  if (op.getRstd() && !op.getRstd().use_empty())
+    rstd = kernel.addOutput(op.getRstd(), ArrayRef(sizes).drop_back());
+  for (QuantizedResults &results : group)
+    if (failed(addQuantized(kernel, index, results)))
+      return failure();
+  if (!isUsed && !rstd && group.empty()) {
+    op.erase();
+    return success();
+  }
+
+  auto loadWeight = [&](OpBuilder &b, ValueRange views, Value column) -> Value {
+    return LoadOp::create(b, loc,
+                          getTile(views[weight], ArrayRef(tile).take_back()),
+                          views[weight], column);
+  };
+  auto addSquares = [&](OpBuilder &b, Value x, Value sums) -> Value {
+    return SumSquaresTileOp::create(b, loc, x, sums);
+  };
+  auto getNoSums = [&](OpBuilder &b) -> Value {
+    auto type =
+        TileType::get(b.getContext(), {tile[0], SumSquaresTileOp::kPartialSums},
+                      b.getF32Type());
+    return SplatOp::create(b, loc, type, b.getF32FloatAttr(0));
+  };
+  /// The factors of rows, stored where they are wanted.
+  auto finishRows = [&](OpBuilder &b, ValueRange views, ValueRange rows,
+                        Value sums) -> Value {
+    IndexBuilder kernelIndex(b, loc);
+    Value factors = RstdTileOp::create(
+        b, loc, cast<TileType>(sums.getType()).getRow(), sums,
+        kernelIndex.dim(views[0], rank - 1), op.getEpsilonAttr());
+    if (rstd)
+      StoreOp::create(b, loc, factors, views[*rstd], rows);
+    return factors;
+  };
+  auto normalize = [&](OpBuilder &b, ValueRange views, ValueRange coordinates,
+                       Value x, Value factors, Value weights) {
+    auto outputType = TileType::get(b.getContext(), tile,
+                                    op.getOutput().getType().getElementType());
+    Value y = RMSNormTileOp::create(b, loc, outputType, x, factors, weights);
+    if (output)
+      StoreOp::create(b, loc, y, views[*output],
+                      getFirst(b, loc, coordinates, tile));
+    for (const QuantizedResults &results : group)
+      buildQuantized(b, views, coordinates, y, results);
+  };
+
+  // Where shared memory suffices the weight stays there from tile to tile.
+  int64_t weightBits =
+      op.getWeight().getType().getElementType().getIntOrFloatBitWidth();
+  bool keepsWeight =
+      isResident &&
+      std::min(tile[1], kMaxCTAColumns) * weightBits / 8 <= kMaxKeptBytes;
+  Value kept;
+  auto loadKept = [&](OpBuilder &b, ValueRange views) {
+    IndexBuilder zero(b, loc);
+    if (keepsWeight)
+      kept = loadWeight(b, views, zero.constant(0));
+  };
+  auto buildResident = [&](OpBuilder &b, ValueRange views,
+                           ValueRange coordinates) {
+    IndexBuilder zero(b, loc);
+    SmallVector<Value> place = getFirst(b, loc, coordinates, tile);
+    Value x = LoadOp::create(b, loc, getTile(views[0], tile), views[0], place);
+    Value weights = kept ? kept : loadWeight(b, views, zero.constant(0));
+    Value sums = addSquares(b, x, getNoSums(b));
+    Value factors = finishRows(b, views, ArrayRef(place).drop_back(), sums);
+    normalize(b, views, coordinates, x, factors, weights);
+  };
+  // A row that does not fit is read twice, piece by piece.
+  auto buildTwice = [&](OpBuilder &b, ValueRange views, ValueRange row) {
+    IndexBuilder kernelIndex(b, loc);
+    Value zero = kernelIndex.constant(0), one = kernelIndex.constant(1);
+    Value count =
+        kernelIndex.ceildiv(kernelIndex.dim(views[0], rank - 1), tile[1]);
+    auto buildLoop = [&](ValueRange carried, auto body) {
+      auto loop = scf::ForOp::create(b, loc, zero, count, one, carried);
+      OpBuilder::InsertionGuard guard(b);
+      if (carried.empty())
+        b.setInsertionPoint(loop.getBody()->getTerminator());
+      else
+        b.setInsertionPointToStart(loop.getBody());
+      SmallVector<Value> coordinates(row);
+      coordinates.push_back(loop.getInductionVar());
+      Value x = LoadOp::create(b, loc, getTile(views[0], tile), views[0],
+                               getFirst(b, loc, coordinates, tile));
+      body(loop, coordinates, x);
+      return loop;
+    };
+    auto sums =
+        buildLoop(getNoSums(b), [&](scf::ForOp loop, ValueRange, Value x) {
+          Value added = addSquares(b, x, loop.getRegionIterArgs().front());
+          scf::YieldOp::create(b, loc, added);
+        });
+    Value factors = finishRows(b, views, row, sums.getResult(0));
+    buildLoop({}, [&](scf::ForOp, ValueRange coordinates, Value x) {
+      Value column = getFirst(b, loc, coordinates, tile).back();
+      normalize(b, views, coordinates, x, factors,
+                loadWeight(b, views, column));
+    });
+  };
+  if (isResident) {
+    kernel.launch(kernel.build("rms_norm", 0, buildResident, loadKept),
+                  tile[1] > kMaxCTAColumns ? kTilesPerCluster : kTilesPerCTA);
+  } else {
+    auto getRows = [&](IndexBuilder &rows, ValueRange tensors) {
+      SmallVector<Value> bounds;
+      for (int64_t i = 0; i + 1 < rank; ++i)
+        bounds.push_back(rows.dim(tensors[0], i));
+      return bounds;
+    };
+    kernel.launch(kernel.build("rms_norm", getRows, buildTwice),
+                  index.ceildiv(kernel.getGrid(getRows), kTilesPerCTA));
+  }
+  for (QuantizedResults &results : group)
+    results.op.erase();
+  op.erase();
+  return success();
+}
