@@ -47,6 +47,7 @@ import lpfa  # noqa: E402
 import test_cuda_headers as headers  # noqa: E402
 import test_jagged_scales as jagged  # noqa: E402
 import test_quantize_kernels as quantize  # noqa: E402
+import test_rms_norm_blocks as blocks  # noqa: E402
 import test_rms_norm_kernels as normalize  # noqa: E402
 from lpfa import mx, norm  # noqa: E402
 from test_quantize_kernels import Quantize  # noqa: E402
@@ -57,6 +58,8 @@ MAX_ELEMENTS = 1 << 23
 PART = 1 << 15  # blocks that `fuzz` has in one launch
 WIDTHS = (1, 31, 32, 33, 127, 128, 129, 1000, 1152, 2056, 4096, 8192, 8200,
           16384, 16385, 32768, 50000, 65536, 65537, 65536, 131072)
+BLOCK_WIDTHS = (1, 31, 32, 33, 127, 128, 129, 256, 512, 520, 1000, 1024, 1152,
+                2048, 2056, 3072, 3500, 4096, 5120, 8192, 8200, 16384, 16385)
 
 
 @dataclass
@@ -288,6 +291,40 @@ def norm_cases(modules):
                                          results), options)
 
 
+def make_norm_blocks(shape, dtype, weight, ops, results):
+    x = normalize.sample(shape, dtype)
+    w = normalize.sample(shape[-1:], weight, seed=1)
+    return [x, w], blocks.expected(x, w, dtype, ops, results)
+
+
+def norm_block_cases(modules):
+    """Squares and columns of normalized rows."""
+    kinds = (("bf16", "bf16", blocks.SQUARES, ()),
+             ("bf16", "f32", blocks.BOTH, ("y", "rstd")),
+             ("f32", "f32", blocks.SQUARES, ("y",)),
+             ("f16", "bf16", blocks.COLUMNS, ("rstd",)),
+             ("bf16", "f32", blocks.ROW_MAJOR, ("y",)))
+
+    def case(plan, shape, kind, options):
+        return Case("rms_norm in blocks", plan, "f", shape, functools.partial(
+            make_norm_blocks, shape, *kind), options)
+    for kind in kinds[:2]:
+        modules[f"blocks-any-{kind[1]}"] = blocks.module(2, "?", *kind[:2],
+                                                         kind[0], *kind[2:])
+    for i, width in enumerate(BLOCK_WIDTHS):
+        # f6 rows end with a byte.
+        kind = kinds[i % (4 if width % 4 else 5)]
+        dtype, weight, *_ = kind
+        plan = f"blocks-{width}-{dtype}-{weight}"
+        modules[plan] = blocks.module(2, width, dtype, weight, dtype, *kind[2:])
+        for rows, options in ((1, {}), (37, {"offset": 16}),
+                              (1000 if width < 5000 else 150,
+                               {"row_padding": 8}), (0, {})):
+            yield case(plan, (rows, width), kind, options)
+        kind = kinds[i % 2]
+        yield case(f"blocks-any-{kind[1]}", (33 + i, width), kind, {})
+
+
 # ===-----------------------------------------------------------------------===#
 # Drivers
 # ===-----------------------------------------------------------------------===#
@@ -296,7 +333,8 @@ def norm_cases(modules):
 def all_cases():
     modules = {}
     cases = [case for make in (quantize_cases, nvfp4_cases, dequantize_cases,
-                               layout_cases, jagged_cases, norm_cases)
+                               layout_cases, jagged_cases, norm_cases,
+                               norm_block_cases)
              for case in make(modules)]
     return modules, cases
 

@@ -76,16 +76,22 @@ def quantize_squares(x, name, rule, axis):
     return codes, np.repeat(scales, 32, -1)[..., :columns]
 
 
-def quantizations(source, dtype, ops, rank):
-    """Text that quantizes `source` as each of `ops` says; its results, and their
-    types."""
-    shape = "?x" * rank
+def quantizations(source, dtype, ops, rank, columns="?"):
+    """Text that quantizes `source`, whose last dimension may be known, as each of
+    `ops` says; its results, and their types."""
+    known = columns != "?"
+    rows = "?x" * (rank - 1)
+    shape = f"{rows}{columns}x"
+    groups = f"{rows}{-(-columns // 32) if known else '?'}x"
+    tiles = -(-columns // 128) if known else "?"
+    batch = "?x" * (rank - 2)
     body, values, types = "", [], []
     for i, op in enumerate(ops):
         axis = rank - 2 if op.column else rank - 1
         codes = f"tensor<{shape}{mx.FORMATS[op.format].mlir_type}>"
-        scales = f"tensor<{shape}f8E8M0FNU>"
-        blocked = f"tensor<{shape}32x4x4xf8E8M0FNU>"
+        scales = f"tensor<{shape if op.column else groups}f8E8M0FNU>"
+        atoms = f"{batch}{tiles}x?x" if op.column else f"{batch}?x{tiles}x"
+        blocked = f"tensor<{atoms}32x4x4xf8E8M0FNU>"
         body += (f"  %q{i}, %s{i} = lpfa.quantize {source} axis({axis})"
                  f" {'square' if op.square else ''} rule({op.rule}) :"
                  f" tensor<{shape}{dtype}> -> {codes}, {scales}\n")

@@ -18,6 +18,9 @@
 // CHECK-DAG: norm_65536_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: alone_16384_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: all_65536_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: norm_squares_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: norm_squares_rms_norm_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: norm_both_rms_norm_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: any_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 
 func.func @pack(%s: tensor<?x?xf8E8M0FNU>) -> tensor<?x?x32x4x4xf8E8M0FNU> {
@@ -125,6 +128,37 @@ func.func @all_65536(%x: tensor<?x65536xbf16>, %w: tensor<65536xf32>)
       : tensor<?x65536xbf16> -> tensor<?x65536xf8E4M3FN>, tensor<?x2048xf8E8M0FNU>
   return %y, %r, %q, %s : tensor<?x65536xbf16>, tensor<?xf32>,
       tensor<?x65536xf8E4M3FN>, tensor<?x2048xf8E8M0FNU>
+}
+
+func.func @norm_squares(%x: tensor<?x?xbf16>, %w: tensor<?xbf16>)
+    -> (tensor<?x?xf8E4M3FN>, tensor<?x?x32x4x4xf8E8M0FNU>,
+        tensor<?x?x32x4x4xf8E8M0FNU>) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x?xbf16>, tensor<?xbf16> -> tensor<?x?xbf16>
+  %q, %s = lpfa.quantize %y axis(1) square
+      : tensor<?x?xbf16> -> tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>
+  %p, %t = lpfa.quantize %y axis(0) square
+      : tensor<?x?xbf16> -> tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>
+  %b = lpfa.pack_scales %s : tensor<?x?xf8E8M0FNU> -> tensor<?x?x32x4x4xf8E8M0FNU>
+  %c = lpfa.pack_scales %t transposed
+      : tensor<?x?xf8E8M0FNU> -> tensor<?x?x32x4x4xf8E8M0FNU>
+  return %q, %b, %c : tensor<?x?xf8E4M3FN>, tensor<?x?x32x4x4xf8E8M0FNU>,
+      tensor<?x?x32x4x4xf8E8M0FNU>
+}
+
+func.func @norm_both(%x: tensor<?x?xf32>, %w: tensor<?xf32>)
+    -> (tensor<?x?xbf16>, tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>,
+        tensor<?x?xf8E5M2>, tensor<?x?x32x4x4xf8E8M0FNU>) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x?xf32>, tensor<?xf32> -> tensor<?x?xbf16>
+  %q, %s = lpfa.quantize %y axis(1)
+      : tensor<?x?xbf16> -> tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>
+  %p, %t = lpfa.quantize %y axis(0)
+      : tensor<?x?xbf16> -> tensor<?x?xf8E5M2>, tensor<?x?xf8E8M0FNU>
+  %c = lpfa.pack_scales %t transposed
+      : tensor<?x?xf8E8M0FNU> -> tensor<?x?x32x4x4xf8E8M0FNU>
+  return %y, %q, %s, %p, %c : tensor<?x?xbf16>, tensor<?x?xf8E4M3FN>,
+      tensor<?x?xf8E8M0FNU>, tensor<?x?xf8E5M2>, tensor<?x?x32x4x4xf8E8M0FNU>
 }
 
 func.func @any(%x: tensor<?x?xf32>, %w: tensor<?xf32>)

@@ -40,8 +40,88 @@ static SmallVector<int64_t> chooseRowTile(int64_t columns) {
           width};
 }
 
-/// Normalization together with quantizations of its output along rows: then the
-/// output itself is written only where something else uses it.
+/// The quantizations that a kernel of the normalization can do: those of MX
+/// formats along one of the last two dimensions.
+static SmallVector<QuantizedResults> getQuantizations(RMSNormOp op) {
+  int64_t rank = op.getInput().getType().getRank();
+  SmallVector<QuantizedResults> group;
+  for (Operation *user : op.getOutput().getUsers()) {
+    auto quantize = dyn_cast<QuantizeOp>(user);
+    if (quantize && !quantize.getGlobalScale() &&
+        int64_t(quantize.getAxis()) >= rank - 2 &&
+        quantize->getBlock() == op->getBlock())
+      group.emplace_back(quantize);
+  }
+  // Users come last one first.
+  std::reverse(group.begin(), group.end());
+  return group;
+}
+
+/// Whether anything else uses the normalized tensor.
+static bool isOutputUsed(RMSNormOp op, ArrayRef<QuantizedResults> group) {
+  return llvm::any_of(op.getOutput().getUsers(), [&](Operation *user) {
+    return llvm::none_of(group, [&](const QuantizedResults &results) {
+      return results.op == user;
+    });
+  });
+}
+
+/// Normalization with quantization in blocks of several rows: a kernel for the
+/// factors of rows, and one over tiles for all else.
+static LogicalResult formBlocks(RMSNormOp op,
+                                SmallVector<QuantizedResults> group) {
+  Location loc = op.getLoc();
+  RankedTensorType type = op.getInput().getType();
+  OpBuilder builder(op);
+  IndexBuilder index(builder, loc);
+  auto rstdType =
+      RankedTensorType::get(type.getShape().drop_back(), builder.getF32Type());
+  auto statistics = RMSNormOp::create(
+      builder, loc, TypeRange{op.getOutput().getType(), rstdType},
+      op.getInput(), op.getWeight(), op.getEpsilonAttr());
+  if (op.getRstd())
+    op.getRstd().replaceAllUsesWith(statistics.getRstd());
+
+  SmallVector<int64_t> tile = chooseTile(group);
+  ElementwiseKernel kernel(op, op.getInput(), tile);
+  if (failed(kernel.checkSizes()))
+    return failure();
+  kernel.addInput(op.getInput());
+  unsigned weight = kernel.addInput(op.getWeight());
+  unsigned rstd = kernel.addInput(statistics.getRstd());
+  std::optional<unsigned> output;
+  if (isOutputUsed(op, group))
+    output = kernel.addOutput(op.getOutput(), kernel.getSizes());
+  for (QuantizedResults &results : group)
+    if (failed(addQuantized(kernel, index, results)))
+      return failure();
+
+  auto build = [&](OpBuilder &b, ValueRange views, ValueRange coordinates) {
+    SmallVector<Value> place = getFirst(b, loc, coordinates, tile);
+    auto load = [&](Value view, ArrayRef<int64_t> shape, ValueRange at) {
+      return LoadOp::create(b, loc, getTile(view, shape), view, at).getTile();
+    };
+    Value x = load(views[0], tile, place);
+    Value weights = load(views[weight], tile[1], place.back());
+    Value factors =
+        load(views[rstd], tile[0], ArrayRef<Value>(place).drop_back());
+    auto outputType = TileType::get(b.getContext(), tile,
+                                    op.getOutput().getType().getElementType());
+    Value y = RMSNormTileOp::create(b, loc, outputType, x, factors, weights);
+    if (output)
+      StoreOp::create(b, loc, y, views[*output], place);
+    for (const QuantizedResults &results : group)
+      buildQuantized(b, views, coordinates, y, results);
+  };
+  kernel.launch(kernel.build("rms_norm_quantize", 0, build));
+  for (QuantizedResults &results : group)
+    results.erase();
+  op.erase();
+  return formRMSNorm(statistics);
+}
+
+/// Normalization together with quantizations of its output: then the output
+/// itself is written only where something else uses it.
 LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
   Location loc = op.getLoc();
   RankedTensorType type = op.getInput().getType();
@@ -49,20 +129,21 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
   if (rank < 2)
     return op.emitOpError("has a kernel for tensors of two dimensions or more "
                           "only");
-  SmallVector<QuantizedResults> group;
-  for (Operation *user : op.getOutput().getUsers()) {
-    auto quantize = dyn_cast<QuantizeOp>(user);
-    if (!quantize || quantize.getSquare() || quantize.getGlobalScale() ||
-        int64_t(quantize.getAxis()) != rank - 1 ||
-        quantize->getBlock() != op->getBlock())
-      continue;
-    QuantizedResults results(quantize);
-    // A CTA does not have the rows of an atom.
+  SmallVector<QuantizedResults> group = getQuantizations(op);
+  if (llvm::any_of(group, [](QuantizedResults &results) {
+        return results.isColumn() || results.op.getSquare();
+      }))
+    return formBlocks(op, std::move(group));
+  // A CTA does not have the rows of an atom.
+  for (QuantizedResults &results : group) {
     results.writesScales |= !results.packs.empty();
     results.packs.clear();
-    group.push_back(results);
   }
-  bool isResident = !ShapedType::isDynamic(columns) && columns <= kMaxRow;
+  bool isUsed = isOutputUsed(op, group);
+  bool normalizes = isUsed || !group.empty();
+  // A row that is only summed up need not stay.
+  bool isResident = !ShapedType::isDynamic(columns) &&
+                    columns <= (normalizes ? kMaxRow : kMaxCTAColumns);
   SmallVector<int64_t> tile = {1, kMaxCTAColumns};
   if (isResident)
     tile = chooseRowTile(columns);
@@ -79,11 +160,6 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
                                                 kernel.getSizes().back()),
             "expects another size of dimension 0 of the weight");
   std::optional<unsigned> output, rstd;
-  bool isUsed = llvm::any_of(op.getOutput().getUsers(), [&](Operation *user) {
-    return llvm::none_of(group, [&](const QuantizedResults &results) {
-      return results.op == user;
-    });
-  });
   SmallVector<Value> sizes = kernel.getSizes();
   if (isUsed)
     output = kernel.addOutput(op.getOutput(), sizes);
@@ -92,7 +168,7 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
   for (QuantizedResults &results : group)
     if (failed(addQuantized(kernel, index, results)))
       return failure();
-  if (!isUsed && !rstd && group.empty()) {
+  if (!normalizes && !rstd) {
     op.erase();
     return success();
   }
@@ -138,7 +214,7 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
   int64_t weightBits =
       op.getWeight().getType().getElementType().getIntOrFloatBitWidth();
   bool keepsWeight =
-      isResident &&
+      isResident && normalizes &&
       std::min(tile[1], kMaxCTAColumns) * weightBits / 8 <= kMaxKeptBytes;
   Value kept;
   auto loadKept = [&](OpBuilder &b, ValueRange views) {
@@ -151,10 +227,13 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
     IndexBuilder zero(b, loc);
     SmallVector<Value> place = getFirst(b, loc, coordinates, tile);
     Value x = LoadOp::create(b, loc, getTile(views[0], tile), views[0], place);
-    Value weights = kept ? kept : loadWeight(b, views, zero.constant(0));
+    Value weights = kept;
+    if (normalizes && !kept)
+      weights = loadWeight(b, views, zero.constant(0));
     Value sums = addSquares(b, x, getNoSums(b));
     Value factors = finishRows(b, views, ArrayRef(place).drop_back(), sums);
-    normalize(b, views, coordinates, x, factors, weights);
+    if (normalizes)
+      normalize(b, views, coordinates, x, factors, weights);
   };
   // A row that does not fit is read twice, piece by piece.
   auto buildTwice = [&](OpBuilder &b, ValueRange views, ValueRange row) {
@@ -182,6 +261,8 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
           scf::YieldOp::create(b, loc, added);
         });
     Value factors = finishRows(b, views, row, sums.getResult(0));
+    if (!normalizes)
+      return;
     buildLoop({}, [&](scf::ForOp, ValueRange coordinates, Value x) {
       Value column = getFirst(b, loc, coordinates, tile).back();
       normalize(b, views, coordinates, x, factors,

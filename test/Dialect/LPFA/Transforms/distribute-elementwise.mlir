@@ -269,3 +269,39 @@ lpfa.kernel @loop stage(tile) (%X: !in, %R: !lpfa.view<?xf32>) {
     lpfa.store %r -> %R[%m] : !lpfa.tile<1xf32>, !lpfa.view<?xf32>
   }
 }
+
+// -----
+
+// Blocks of several rows: a thread has the factors of its eight rows and the
+// weights of its columns. At an edge what is outside becomes 0.
+
+!in = !lpfa.view<?x?xbf16>
+!rows = !lpfa.view<?xf32>
+!codes = !lpfa.view<?x?xf8E4M3FN>
+
+// WIDE: gpu.func @norm_squares
+// CHECK: gpu.func @norm_squares
+lpfa.kernel @norm_squares stage(tile) (%X: !in, %W: !rows, %R: !rows, %Q: !codes) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  lpfa.for_work (%m) in (%c1) {
+    // CHECK: scf.if
+    // CHECK-COUNT-8: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+    %x = lpfa.load %X[%m, %c0] : !in -> !lpfa.tile<128x128xbf16>
+    // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xi32>
+    %w = lpfa.load %W[%c0] : !rows -> !lpfa.tile<128xf32>
+    // CHECK-COUNT-8: llvm.load %{{.*}} : !llvm.ptr<1> -> f32
+    %r = lpfa.load %R[%m] : !rows -> !lpfa.tile<128xf32>
+    // CHECK: vector.broadcast %{{.*}} : f32 to vector<8xf32>
+    // CHECK: arith.mulf
+    // CHECK: arith.mulf
+    // CHECK: arith.truncf %{{.*}} : vector<8xf32> to vector<8xbf16>
+    // CHECK: else
+    // CHECK: arith.truncf %{{.*}} : vector<8xf32> to vector<8xbf16>
+    // CHECK: arith.select %{{.*}}, %c65535_i32, %c0_i32
+    // CHECK: arith.andi %{{.*}} : vector<4xi32>
+    %y = lpfa.rms_norm_tile %x rstd %r weight %w : !lpfa.tile<128x128xbf16>, !lpfa.tile<128xf32>, !lpfa.tile<128xf32> -> !lpfa.tile<128x128xbf16>
+    %q, %s = lpfa.quantize_tile %y axis(1) square : !lpfa.tile<128x128xbf16> -> !lpfa.tile<128x128xf8E4M3FN>, !lpfa.tile<128x4xf8E8M0FNU>
+    lpfa.store %q -> %Q[%m, %c0] : !lpfa.tile<128x128xf8E4M3FN>, !codes
+  }
+}

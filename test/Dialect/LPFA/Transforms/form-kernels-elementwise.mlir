@@ -190,3 +190,45 @@ func.func @wide(%x: tensor<?x?xf32>, %w: tensor<?xf32>)
       : tensor<?x?xf32>, tensor<?xf32> -> tensor<?x?xf32>, tensor<?xf32>
   return %y, %r : tensor<?x?xf32>, tensor<?xf32>
 }
+
+// -----
+
+// Squares of a normalized tensor: a kernel for the factors of rows, and one over
+// tiles, which also writes the normalized tensor where something else uses it.
+// CHECK-LABEL: lpfa.kernel @norm_squares_rms_norm_quantize stage(tile)
+// CHECK-SAME:    (%[[X:[^:]+]]: !lpfa.view<?x?xbf16>, %[[W:[^:]+]]: !lpfa.view<?xf32>, %[[R:[^:]+]]: !lpfa.view<?xf32>, %[[Y:[^:]+]]: !lpfa.view<?x?xbf16>,
+// CHECK:         lpfa.for_work
+// CHECK:           %[[TILE:.+]] = lpfa.load %[[X]][%[[ROW:.+]], %[[COLUMN:.+]]] : <?x?xbf16> -> <128x128xbf16>
+// CHECK:           %[[WEIGHT:.+]] = lpfa.load %[[W]][%[[COLUMN]]] : <?xf32> -> <128xf32>
+// CHECK:           %[[FACTORS:.+]] = lpfa.load %[[R]][%[[ROW]]] : <?xf32> -> <128xf32>
+// CHECK:           %[[NORMAL:.+]] = lpfa.rms_norm_tile %[[TILE]] rstd %[[FACTORS]] weight %[[WEIGHT]]
+// CHECK:           lpfa.store %[[NORMAL]] -> %[[Y]]
+// CHECK:           lpfa.quantize_tile %[[NORMAL]] axis(1) square
+// CHECK:           lpfa.pack_atom
+// CHECK:           lpfa.quantize_tile %[[NORMAL]] axis(0) square
+// CHECK:           lpfa.pack_atom %{{.+}} transposed
+// CHECK-LABEL: lpfa.kernel @norm_squares_rms_norm stage(tile)
+// CHECK:         lpfa.sum_squares_tile
+// CHECK:         lpfa.rstd_tile
+// CHECK-NEXT:    lpfa.store %{{.+}} -> %{{.+}} : <1xf32>, <?xf32>
+// CHECK-NOT:     lpfa.rms_norm_tile
+// CHECK-LABEL: func.func @norm_squares(
+// CHECK:         %[[RSTD:.+]] = lpfa.launch @norm_squares_rms_norm grid(%{{.+}}) ins(%{{.+}}) outs(%{{.+}} : tensor<?xf32>)
+// CHECK:         lpfa.launch @norm_squares_rms_norm_quantize grid(%{{.+}}) ins(%{{.+}}, %{{.+}}, %[[RSTD]] :
+// CHECK-NOT:     lpfa.launch
+func.func @norm_squares(%x: tensor<?x?xbf16>, %w: tensor<?xf32>)
+    -> (tensor<?x?xbf16>, tensor<?x?xf8E4M3FN>,
+        tensor<?x?x32x4x4xf8E8M0FNU>, tensor<?x?x32x4x4xf8E8M0FNU>) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x?xbf16>, tensor<?xf32> -> tensor<?x?xbf16>
+  %q, %s = lpfa.quantize %y axis(1) square
+      : tensor<?x?xbf16> -> tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>
+  %p, %t = lpfa.quantize %y axis(0) square
+      : tensor<?x?xbf16> -> tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>
+  %b = lpfa.pack_scales %s
+      : tensor<?x?xf8E8M0FNU> -> tensor<?x?x32x4x4xf8E8M0FNU>
+  %c = lpfa.pack_scales %t transposed
+      : tensor<?x?xf8E8M0FNU> -> tensor<?x?x32x4x4xf8E8M0FNU>
+  return %y, %q, %b, %c : tensor<?x?xbf16>, tensor<?x?xf8E4M3FN>,
+      tensor<?x?x32x4x4xf8E8M0FNU>, tensor<?x?x32x4x4xf8E8M0FNU>
+}

@@ -195,7 +195,9 @@ def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
     `lpfa.dequantize` become elementwise kernels, and so does `lpfa.rms_norm`. All `lpfa.quantize` ops of one tensor in a block become one
     kernel, together with `lpfa.pack_scales` of their scales: it reads the
     tensor once and writes only what is used. `lpfa.quantize` of a normalized
-    tensor along its rows becomes part of the normalization. `lpfa.quantize` of a
+    tensor becomes part of the normalization, but NVFP4's; with squares or blocks
+    along columns a first kernel reads the rows for their factors alone.
+    `lpfa.quantize` of a
     product to codes of 8 bits, along one of its last two dimensions, becomes
     part of the product's kernel, and so does `lpfa.pack_scales` of its scales;
     the product itself is written only where something else uses it.

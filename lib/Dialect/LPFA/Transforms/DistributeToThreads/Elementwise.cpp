@@ -124,7 +124,8 @@ int64_t KernelDistribution::getMinCTAs() {
   bool packs = false, divides = false, hasColumns = false;
   auto isElements = [&](TileType tile) {
     return !tile.getShape().empty() &&
-           tile.getShape().back() == layout->columns;
+           tile.getShape().back() == layout->columns &&
+           (layout->alongRow || layout->rows == 1 || tile.getRank() == 2);
   };
   kernel.walk([&](Operation *op) {
     if (auto load = dyn_cast<LoadOp>(op)) {
@@ -135,6 +136,8 @@ int64_t KernelDistribution::getMinCTAs() {
         rowRegisters =
             layout->steps * layout->vector * tile.getElementTypeBitWidth() / 32;
     }
+    if (isa<RMSNormTileOp>(op) && !layout->alongRow)
+      rowRegisters = layout->steps + layout->vector;
     if (auto quantize = dyn_cast<QuantizeTileOp>(op)) {
       divides |= quantize.getGlobalScale() != nullptr;
       hasColumns |= isAlongColumns(quantize) && !quantize.getSquare();
@@ -379,7 +382,7 @@ Value KernelDistribution::areTilesWhole(Block &body) {
       whole = b.bitAnd(whole, getPieceAccess(view, indices).isWhole);
   };
   for (Operation &op : body) {
-    if (auto load = dyn_cast<LoadOp>(op))
+    if (auto load = dyn_cast<LoadOp>(op); load && !holdsRowFactors(load))
       add(load.getTile(), load.getView(), load.getIndices());
     else if (auto store = dyn_cast<StoreOp>(op))
       add(store.getTile(), store.getView(), store.getIndices());
@@ -459,6 +462,8 @@ static Value loadAtEdge(ThreadBuilder &b, const PieceAccess &access,
 LogicalResult KernelDistribution::lower(LoadOp op) {
   if (scaleTiles.contains(op.getTile()))
     return loadScales(op);
+  if (holdsRowFactors(op))
+    return loadRowFactors(op);
   TileType tile = op.getTile().getType();
   if (op.getRows())
     return op.emitOpError("can leave out rows of scales only");
@@ -482,8 +487,11 @@ LogicalResult KernelDistribution::loadElements(LoadOp op) {
   Type element = tile.getElementType();
   ByteUnit unit(element);
   PieceAccess access = getPieceAccess(op.getView(), op.getIndices());
+  // Of a row for all rows a thread has one piece, unless its pieces are of one
+  // row.
+  int64_t count = tile.getRank() == 1 && !layout->alongRow ? 1 : layout->steps;
   SmallVector<Value> loaded;
-  for (int64_t i = 0; i < layout->steps; ++i)
+  for (int64_t i = 0; i < count; ++i)
     loaded.push_back(tilesAreWhole
                          ? Value(LLVM::LoadOp::create(
                                b, access.type, getPieceAddress(b, access, i),
@@ -547,4 +555,34 @@ LogicalResult KernelDistribution::storeElements(StoreOp op) {
       storeAtEdge(b, access, *layout, stored[i], i, unit);
   }
   return success();
+}
+
+void KernelDistribution::clearOutside(MutableArrayRef<Value> tile,
+                                      LoadOp load) {
+  PieceAccess access = getPieceAccess(load.getView(), load.getIndices());
+  auto type = cast<VectorType>(tile.front().getType());
+  int64_t bits = type.getElementTypeBitWidth(), perWord = 32 / bits;
+  SmallVector<Value> words;
+  for (int64_t k = 0; k < layout->vector; ++k) {
+    Value isInside =
+        isUnitInside(b, access, *layout, /*isRow=*/b.i1(true), 0, k);
+    uint64_t mask = ~uint64_t(0) >> (64 - bits);
+    Value element =
+        b.select(isInside, b.i32(mask << (k % perWord * bits)), b.i32(0));
+    if (k % perWord == 0)
+      words.push_back(element);
+    else
+      words.back() = b.bitOr(words.back(), element);
+  }
+  auto wordsType = VectorType::get(words.size(), b.getI32Type());
+  Value columnMask = vector::FromElementsOp::create(b, wordsType, words);
+  for (auto [i, piece] : llvm::enumerate(tile)) {
+    Value rowMask =
+        b.select(isRowInside(b, access, *layout, i), b.i32(-1), b.i32(0));
+    Value mask = b.bitAnd(columnMask,
+                          vector::BroadcastOp::create(b, wordsType, rowMask));
+    piece = vector::BitCastOp::create(
+        b, type,
+        b.bitAnd(vector::BitCastOp::create(b, wordsType, piece), mask));
+  }
 }

@@ -194,6 +194,9 @@ mlir::Value widen(ThreadBuilder &b, mlir::Value vector);
 
 bool isAlongColumns(QuantizeTileOp op);
 
+/// Whether a loaded tile has a factor for each row of another.
+bool holdsRowFactors(LoadOp op);
+
 /// How the rows of a tile lie in shared memory: blocks of up to 128 bytes of
 /// every row, one block after the other, each swizzled over its width.
 struct SharedLayout {
@@ -433,6 +436,9 @@ private:
   mlir::LogicalResult lower(LoadOp op);
   mlir::LogicalResult loadElements(LoadOp op);
   mlir::LogicalResult storeElements(StoreOp op);
+  /// Makes 0 of what pieces of several rows have outside the view that `load`
+  /// reads.
+  void clearOutside(llvm::MutableArrayRef<mlir::Value> tile, LoadOp load);
 
   //===--------------------------------------------------------------------===//
   // Scales.cpp: tiles of scales in shared memory
@@ -481,6 +487,7 @@ private:
   /// A warp's partial sums become known to all warps of its row; where the
   /// first warp's are.
   mlir::Value exchangeSums(mlir::Value sum);
+  mlir::LogicalResult loadRowFactors(LoadOp op);
   mlir::LogicalResult storeRowFactors(StoreOp op);
 
   //===--------------------------------------------------------------------===//
@@ -531,6 +538,9 @@ private:
   mlir::Value laneRow, laneColumn, warpRow, threadRow, threadColumn;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> pieces;
   llvm::DenseMap<mlir::Value, ScaleTile> scaleTiles;
+  /// The factors of the rows of a thread's pieces, one where they are of one
+  /// row.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> rowFactors;
   /// Tiles that are loaded once for all work tiles, and where shared memory has
   /// each thread's pieces.
   llvm::DenseMap<mlir::Value, int64_t> keptTiles;

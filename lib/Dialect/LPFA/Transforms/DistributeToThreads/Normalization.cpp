@@ -128,25 +128,82 @@ LogicalResult KernelDistribution::lower(RstdTileOp op) {
   Value mean = arith::DivFOp::create(b, sum, count);
   Value epsilon = b.f32(op.getEpsilon().convertToFloat());
   Value root = math::SqrtOp::create(b, b.add(mean, epsilon));
-  values.map(op.getRstd(),
-             arith::DivFOp::create(b, b.f32(1.0f), root).getResult());
+  rowFactors[op.getRstd()] = {
+      arith::DivFOp::create(b, b.f32(1.0f), root).getResult()};
+  return success();
+}
+
+bool lpfa::holdsRowFactors(LoadOp op) {
+  return llvm::any_of(op.getTile().getUses(), [](OpOperand &use) {
+    auto norm = dyn_cast<RMSNormTileOp>(use.getOwner());
+    return norm && norm.getRstd() == use.get();
+  });
+}
+
+/// Loads the factors of the rows of the thread's pieces, 0 past the last row.
+LogicalResult KernelDistribution::loadRowFactors(LoadOp op) {
+  if (!layout || layout->alongRow ||
+      op.getTile().getType().getShape() != ArrayRef<int64_t>{layout->rows})
+    return op.emitOpError("cannot give threads the factors of rows of ")
+           << op.getTile().getType();
+  Value view = op.getView();
+  SmallVector<Value> indices;
+  for (Value index : op.getIndices())
+    indices.push_back(values.lookup(index));
+  indices.back() = b.add(indices.back(), b.toIndex(threadRow));
+  Value first = getElementAddress(view, indices);
+  Value rows = getSize(view, op.getView().getType().getRank() - 1);
+  auto load = [&](Value address) -> Value {
+    return LLVM::LoadOp::create(b, b.getF32Type(), address);
+  };
+  SmallVector<Value> factors;
+  for (int64_t i = 0; i < layout->steps; ++i) {
+    int64_t step = i * layout->getRowsPerStep();
+    Value address = b.offset(first, step * sizeof(float));
+    if (tilesAreWhole) {
+      factors.push_back(load(address));
+      continue;
+    }
+    Value isInside = b.compare(arith::CmpIPredicate::slt,
+                               b.add(indices.back(), b.index(step)), rows);
+    auto branch = scf::IfOp::create(b, b.getF32Type(), isInside, true, true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b, load(address));
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, b.f32(0.0f));
+    factors.push_back(branch.getResult(0));
+  }
+  rowFactors[op.getTile()] = std::move(factors);
   return success();
 }
 
 LogicalResult KernelDistribution::lower(RMSNormTileOp op) {
   Type output = op.getOutput().getType().getElementType();
   auto type = VectorType::get(layout->vector, b.getF32Type());
-  Value factors =
-      vector::BroadcastOp::create(b, type, values.lookup(op.getRstd()));
-  SmallVector<Value> input = pieces.lookup(op.getInput()),
+  SmallVector<Value> factors = rowFactors.lookup(op.getRstd()),
+                     input = pieces.lookup(op.getInput()),
                      weight = getPieces(op.getWeight()), results;
-  for (auto [x, w] : llvm::zip_equal(input, weight)) {
-    Value y = b.mul(b.mul(widen(b, forgetPiece(b, x)), factors), widen(b, w));
+  if (factors.empty() || input.empty() || weight.empty())
+    return op.emitOpError("must have operands that were loaded or computed");
+  // Of all pieces, or of each.
+  auto getFor = [](ArrayRef<Value> ofPieces, size_t i) {
+    return ofPieces[std::min(i, ofPieces.size() - 1)];
+  };
+  for (auto [i, piece] : llvm::enumerate(input)) {
+    Value factor = vector::BroadcastOp::create(b, type, getFor(factors, i));
+    Value x = op.getInput().hasOneUse() ? piece : forgetPiece(b, piece);
+    Value y = b.mul(b.mul(widen(b, x), factor), widen(b, getFor(weight, i)));
     if (!output.isF32())
       y = arith::TruncFOp::create(b, VectorType::get(layout->vector, output),
                                   y);
     results.push_back(y);
   }
+  // A factor or a weight that is not finite makes no 0 of what is outside,
+  // which matters to blocks of several rows and to the padding of atoms.
+  auto load = op.getInput().getDefiningOp<LoadOp>();
+  if (load && !layout->alongRow && !tilesAreWhole)
+    clearOutside(results, load);
   pieces[op.getOutput()] = std::move(results);
   return success();
 }
@@ -163,7 +220,7 @@ LogicalResult KernelDistribution::storeRowFactors(StoreOp op) {
   Value isInside = b.compare(arith::CmpIPredicate::slt, indices.back(),
                              getSize(view, rank - 1));
   b.when(b.bitAnd(isFirst, isInside), [&] {
-    LLVM::StoreOp::create(b, values.lookup(op.getTile()),
+    LLVM::StoreOp::create(b, rowFactors.lookup(op.getTile()).front(),
                           getElementAddress(view, indices));
   });
   return success();
