@@ -15,7 +15,9 @@ the hand-made kernels' schedule:
 One work tile is run in the simulator's timing model with 9 and with 18 times 128
 keys; a ninth of the difference is the figure, so that what comes before and after
 the loop counts nothing. `cost` is what `lpfa-compile --emit=cost` says of a step,
-scaled alike: the clocks of the unit that limits, were all units always fed."""
+scaled alike: the clocks of the unit that limits, were all units always fed.
+`choice` is what the coarse model says by which schedules are chosen
+(`--explain-choice`), at the bounds of what it does not know."""
 
 import argparse
 import os
@@ -33,27 +35,33 @@ sys.path[:0] = [str(ROOT / "test/Integration"), str(ROOT / "python")]
 
 from harness import Case, module, operands  # noqa: E402
 
-PINNED = dict(query_tiles=2, score_buffers=1)
-BESIDE = dict(scores_ahead=2)
-NO_MUFU_BOUND = dict(polynomial_columns=8)
+HAND_MADE = dict(query_tiles=2, key_tile=128, stages=3, score_buffers=1,
+                 scores_first="false", scores_ahead=0, share_scales="false",
+                 queries_in_tmem="false")
+
+
+def schedule(**options):
+    return {**HAND_MADE, **options}
+
+
+def beside(key_tile, **options):
+    return schedule(key_tile=key_tile, scores_ahead=2,
+                    share_scales="true" if key_tile == 96 else "false", **options)
+
+
 SCHEDULES = {
-    "hand-made": dict(key_tile=128, scores_first="false", **PINNED),
-    "128 keys, P beside S, one S in turns": dict(
-        key_tile=128, scores_first="true", **PINNED),
-    "96 keys, P beside S": dict(key_tile=96, share_scales=1, **BESIDE),
-    "64 keys, one step ahead": dict(
-        key_tile=64, scores_first="false", **PINNED),
-    "64 keys, P beside S": dict(key_tile=64, **BESIDE),
-    "64 keys, P beside S, Q in TMEM": dict(key_tile=64, queries_in_tmem=1,
-                                           **BESIDE),
-    "the same, documented order": dict(key_tile=64, queries_in_tmem=1,
-                                       ordering="documented", **BESIDE),
-    "hand-made, a quarter polynomials": dict(
-        key_tile=128, scores_first="false", **PINNED, **NO_MUFU_BOUND),
-    "96 keys, a quarter polynomials": dict(
-        key_tile=96, share_scales=1, **BESIDE, **NO_MUFU_BOUND),
-    "96 keys, factor after the sum": dict(
-        key_tile=96, share_scales=1, factor_first="false", **BESIDE),
+    "hand-made": schedule(),
+    "128 keys, P beside S, one S in turns": schedule(scores_first="true"),
+    "the same, two steps ahead": beside(128),
+    "96 keys, P beside S": beside(96),
+    "64 keys, one step ahead": schedule(key_tile=64),
+    "64 keys, P beside S": beside(64),
+    "64 keys, P beside S, Q in TMEM": beside(64, queries_in_tmem="true"),
+    "the same, documented order": beside(64, queries_in_tmem="true",
+                                         ordering="documented"),
+    "hand-made, a quarter polynomials": schedule(polynomial_columns=8),
+    "96 keys, a quarter polynomials": beside(96, polynomial_columns=8),
+    "96 keys, factor after the sum": beside(96, factor_first="false"),
 }
 
 
@@ -89,18 +97,25 @@ def simulate(bin_dir, chip, options, keys):
 
 
 def bound(bin_dir, chip, options):
-    """The cost report's clocks for 128 keys, and the unit that limits."""
+    """The cost report's clocks for 128 keys and the unit that limits, and the
+    bounds that the choice of schedules goes by."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         (folder / "attention.mlir").write_text(module(Case(256, 256)))
-        call(bin_dir / "lpfa-compile", folder / "attention.mlir", "--emit=cost",
-             f"--chip={chip}", "-o", folder / "out", *flags(options))
+        chosen = call(bin_dir / "lpfa-compile", folder / "attention.mlir",
+                      "--emit=cost", "--explain-choice", f"--chip={chip}", "-o",
+                      folder / "out", *flags(options))
         text = "".join(p.read_text() for p in (folder / "out").iterdir())
     text = text[text.index("attention_kernel on"):]
     line = re.search(r"modelled clocks of a step that does all: (.*); the limit "
                      r"is (.*)", text)
     clocks = float(re.search(rf"{line.group(2)} (\d+)", line.group(1)).group(1))
-    return clocks * 128 / options.get("key_tile", 128), line.group(2)
+    line_of_choice = "with polynomial" if "polynomial_columns" in options else (
+        "  query-tiles")
+    chosen = next(l for l in chosen.splitlines() if line_of_choice in l)
+    bounds = [2 * int(x) for x in
+              re.search(r"in all (\d+) to (\d+)", chosen).groups()]
+    return clocks * 128 / options["key_tile"], line.group(2), bounds
 
 
 def main():
@@ -118,8 +133,8 @@ def main():
         parser.error(f"no such schedule: {', '.join(sorted(unknown))}")
     names = [n for n in SCHEDULES if not parsed.names or n in parsed.names]
     print("modelled figures; nothing was measured here\n")
-    print("| schedule | chip | clocks | hand-made / clocks | busiest units | cost |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print("| schedule | chip | clocks | hand-made / clocks | busiest units | cost | choice |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
     for chip in parsed.chip or ["sm_103a", "sm_100a"]:
         def model(name):
             options = SCHEDULES[name]
@@ -131,12 +146,13 @@ def main():
             results = dict(zip(["hand-made", *names],
                                pool.map(model, ["hand-made", *names])))
         for name in names:
-            clocks, busy, (least, limit) = results[name]
+            clocks, busy, (least, limit, bounds) = results[name]
             units = sorted(busy.items(), key=lambda unit: -unit[1])[:3]
             print(f"| {name} | {chip} | {clocks:.0f} | "
                   f"{results['hand-made'][0] / clocks:.2f} | " +
                   ", ".join(f"{unit} {share:.0f} %" for unit, share in units) +
-                  f" | {least:.0f}, {limit} |", flush=True)
+                  f" | {least:.0f}, {limit} | {bounds[0]} to {bounds[1]} |",
+                  flush=True)
 
 
 if __name__ == "__main__":

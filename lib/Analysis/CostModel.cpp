@@ -20,11 +20,15 @@ using namespace lpfa;
 namespace {
 /// Clocks of the parts of a step.
 struct Step {
-  int64_t tiles, scoreBuffers;
+  int64_t tiles, scoreBuffers, ahead;
   bool scoresFirst;
-  /// Whether new scores need no more than that the old ones have been read.
-  bool isSideBySide;
+  ColumnUse columnUse;
+  /// Whether scales of both query tiles share places whose last use must have
+  /// ended, and whether products must have ended in whose columns others write.
+  bool drainsScales, drainsProducts;
   double scores, values, exponentials, issuedBefore, issuedWith, read;
+  /// From an arrival to the end of its wait.
+  double handOver;
 };
 
 /// The roles in time: the tensor core's issues in order and stands still where
@@ -35,7 +39,7 @@ public:
       : step(step), times(step.tiles), softmax(step.tiles) {
     for (auto &tile : times)
       tile.assign(numSteps, Times());
-    const int64_t ahead = step.scoreBuffers;
+    const int64_t ahead = step.ahead;
     for (int64_t n = -ahead; n < numSteps; ++n)
       for (int64_t i = 0; i < step.tiles; ++i) {
         auto add = [&](bool isScores, int64_t at) {
@@ -56,10 +60,10 @@ public:
 private:
   static constexpr int64_t numSteps = 48, warmUp = 16;
   static constexpr double never = 1e18;
-  /// From the issue of the last product to its barrier; from an arrival to the
-  /// end of its wait; a wait in the tensor core's role and its copies of
-  /// scales; the end of a softmax step, after its exponentials.
-  static constexpr double latency = 136, handOver = 60, issue = 70, tail = 50;
+  /// From the issue of the last product to its barrier; a wait in the tensor
+  /// core's role and its copies of scales; the end of a softmax step, after its
+  /// exponentials.
+  static constexpr double latency = 136, issue = 70, tail = 50;
   /// What a warp gets of its slots, all together get, and other roles take.
   static constexpr double warpIssue = 0.8, allIssue = 0.95, otherIssue = 0.1;
 
@@ -75,9 +79,13 @@ private:
   struct Softmax {
     Phase phase = Wait;
     int64_t n = 0;
-    double left = 0, end = 0;
+    double begin = 0, left = 0, end = 0;
   };
 
+  static bool isWorking(const Softmax &tile) {
+    return tile.phase == Maximum || tile.phase == Exponentials;
+  }
+  double getEnd(size_t i) const;
   double getStart(const Op &op) const;
   void issueProducts();
   double getNextTime();
@@ -88,7 +96,7 @@ private:
   std::vector<Softmax> softmax;
   std::vector<Op> program;
   size_t next = 0;
-  double now = 0, issued = 0, pipe = 0;
+  double now = 0, issued = 0, pipe = 0, scoresDone = 0, valuesDone = 0;
   std::vector<double> rates;
 };
 } // namespace
@@ -96,17 +104,23 @@ private:
 /// When what the op waits for is there.
 double ChainModel::getStart(const Op &op) const {
   double start = issued;
+  if (step.drainsScales)
+    start = std::max(start, op.isScores ? scoresDone : valuesDone);
   if (!op.isScores)
     return std::max(start, times[op.tile][op.n].probabilities);
-  if (step.isSideBySide) {
-    int64_t before = op.n - step.scoreBuffers;
-    return before < 0 ? start
-                      : std::max(start, times[op.tile][before].scoresRead);
+  auto waitUntilRead = [&](int64_t tile, int64_t n) {
+    if (n >= 0)
+      start = std::max(start, times[tile][n].scoresRead);
+  };
+  if (step.columnUse == ColumnUse::Beside) {
+    waitUntilRead(op.tile, op.n - step.scoreBuffers);
+  } else if (step.tiles == 2) {
+    // Scales, or new scores, take the place of the other tile's scores.
+    waitUntilRead(1 - op.tile, op.tile == 0 ? op.n - 1 : op.n);
   }
-  // The scales lie in the other tile's scores.
-  int64_t other = op.tile == 0 ? op.n - 1 : op.n;
-  if (other >= 0 && step.tiles == 2)
-    start = std::max(start, times[1 - op.tile][other].scoresRead);
+  int64_t used = op.n - step.scoreBuffers;
+  if (step.columnUse == ColumnUse::Inside && step.drainsProducts && used >= 0)
+    start = std::max(start, times[op.tile][used].valuesDone);
   return start;
 }
 
@@ -116,8 +130,9 @@ void ChainModel::issueProducts() {
     issued = std::max(issued, now) + issue;
     pipe = std::max(pipe, issued) + (op.isScores ? step.scores : step.values);
     Times &time = times[op.tile][op.n];
+    (op.isScores ? scoresDone : valuesDone) = pipe + latency;
     (op.isScores ? time.scoresFull : time.valuesDone) =
-        pipe + latency + handOver;
+        pipe + latency + step.handOver;
   }
 }
 
@@ -138,69 +153,75 @@ double ChainModel::getNextTime() {
   auto getExponentials = [&](const Softmax &tile) {
     return tile.phase == Exponentials ? step.exponentials : 0;
   };
+  // Who began first goes first: query tiles that began together would else stay
+  // so, and leave the exponential unit alone together.
   rates.assign(softmax.size(), 0);
-  double slots = 0, special = 0;
-  for (auto [i, tile] : llvm::enumerate(softmax)) {
-    if (tile.phase != Maximum && tile.phase != Exponentials)
-      continue;
-    rates[i] = 1 / std::max({getIssued(tile) / warpIssue, getExponentials(tile),
-                             1e-9});
-    slots += rates[i] * getIssued(tile);
-    special += rates[i] * getExponentials(tile);
+  SmallVector<size_t> order;
+  for (auto [i, tile] : llvm::enumerate(softmax))
+    if (isWorking(tile))
+      order.push_back(i);
+  llvm::sort(order, [&](size_t a, size_t b) {
+    return std::make_pair(softmax[a].begin, a) <
+           std::make_pair(softmax[b].begin, b);
+  });
+  double slots = allIssue - otherIssue, special = 1;
+  for (size_t i : order) {
+    double issued = getIssued(softmax[i]),
+           exponentials = getExponentials(softmax[i]);
+    rates[i] = std::min(warpIssue, slots) / issued;
+    if (exponentials > 0)
+      rates[i] = std::min(rates[i], special / exponentials);
+    slots -= rates[i] * issued;
+    special -= rates[i] * exponentials;
+    if (rates[i] > 1e-9)
+      consider(now + softmax[i].left / rates[i]);
   }
-  double share = std::min({1.0, (allIssue - otherIssue) / std::max(slots, 1e-9),
-                           1.0 / std::max(special, 1e-9)});
-  for (auto [i, tile] : llvm::enumerate(softmax)) {
-    rates[i] *= share;
-    if (rates[i] > 0)
-      consider(now + tile.left / rates[i]);
-    else if (tile.phase == Wait && tile.n < numSteps)
-      consider(times[i][tile.n].scoresFull);
-    else
-      consider(tile.end);
-  }
+  for (size_t i = 0; i < softmax.size(); ++i)
+    if (!isWorking(softmax[i]))
+      consider(getEnd(i));
   return time;
+}
+
+/// When the phase, which no unit's rate determines, is over.
+double ChainModel::getEnd(size_t i) const {
+  const Softmax &tile = softmax[i];
+  if (tile.phase == Wait)
+    return tile.n < numSteps ? times[i][tile.n].scoresFull : never;
+  // The last probabilities must have been used.
+  if (tile.phase == Tail && tile.n > 0)
+    return std::max(tile.end, times[i][tile.n - 1].valuesDone);
+  return tile.end;
 }
 
 void ChainModel::advance(double time) {
   constexpr double epsilon = 1e-6;
   for (auto [i, tile] : llvm::enumerate(softmax)) {
     tile.left -= rates[i] * (time - now);
-    switch (tile.phase) {
-    case Wait:
-      if (tile.n < numSteps && times[i][tile.n].scoresFull <= time) {
+    while (isWorking(tile) ? tile.left <= epsilon : getEnd(i) <= time) {
+      switch (tile.phase) {
+      case Wait:
         tile.phase = Read;
         tile.end = time + step.read;
-        times[i][tile.n].scoresRead = tile.end + handOver;
-      }
-      break;
-    case Read:
-      if (tile.end <= time) {
+        times[i][tile.n].scoresRead = tile.end + step.handOver;
+        break;
+      case Read:
         tile.phase = Maximum;
+        tile.begin = time;
         tile.left = 1;
-      }
-      break;
-    case Maximum:
-      if (tile.left <= epsilon) {
+        break;
+      case Maximum:
         tile.phase = Exponentials;
         tile.left = 1;
-      }
-      break;
-    case Exponentials:
-      if (tile.left <= epsilon) {
-        // The last probabilities must have been used.
+        break;
+      case Exponentials:
         tile.phase = Tail;
         tile.end = time + tail;
-        if (tile.n > 0)
-          tile.end = std::max(tile.end, times[i][tile.n - 1].valuesDone);
-      }
-      break;
-    case Tail:
-      if (tile.end <= time) {
-        times[i][tile.n++].probabilities = time + handOver;
+        break;
+      case Tail:
+        times[i][tile.n++].probabilities = time + step.handOver;
         tile.phase = Wait;
+        break;
       }
-      break;
     }
   }
   now = time;
@@ -224,6 +245,11 @@ double ChainModel::run() {
 // Memory
 //===----------------------------------------------------------------------===//
 
+/// Whether scores are more steps ahead than they have buffers.
+static bool isBeyondBuffers(ScheduleAttr schedule) {
+  return schedule.getScoresAhead() > schedule.getScoreBuffers();
+}
+
 /// Fills in what the schedule takes, and what does not fit.
 static void fit(AttentionShape shape, const TargetModel &target,
                 ScheduleCost &cost) {
@@ -234,16 +260,27 @@ static void fit(AttentionShape shape, const TargetModel &target,
     cost.misfit = "is no schedule";
     return;
   }
-  // Scores and outputs are laid on 32 columns; P has four a column, and each of
-  // four scales of a tile an atom.
-  int64_t large =
-      tiles * (schedule.getScoreBuffers() * llvm::alignTo(keys, 32) +
-               llvm::alignTo(shape.valueHeadDim, 32));
-  int64_t small =
-      tiles * (llvm::alignTo(keys / 4, 16) + 4 * TargetModel::scaleAtomColumns);
+  // Scores and outputs are laid on 32 columns. P and Q have four a column, each
+  // of four scales of a tile an atom.
+  int64_t scores = schedule.getScoreBuffers() * llvm::alignTo(keys, 32);
+  int64_t large = tiles * (scores + llvm::alignTo(shape.valueHeadDim, 32));
+  bool inTmem = schedule.getQueriesInTmem();
+  int64_t scales =
+      schedule.getShareScales() ? (inTmem ? 3 + tiles : 4) : 4 * tiles;
+  int64_t small = tiles * (keys + (inTmem ? shape.headDim : 0)) / 4 +
+                  scales * TargetModel::scaleAtomColumns;
   int64_t columns = target.getTensorMemoryColumns();
-  cost.isSideBySide = large + small <= columns;
-  cost.tensorColumns = cost.isSideBySide ? large + small : large;
+  // What is ahead of the product with P does not wait for it.
+  bool isAhead = schedule.getScoresFirst() || isBeyondBuffers(schedule);
+  cost.tensorColumns = large + small;
+  if (cost.tensorColumns > columns && isAhead && tiles == 2 &&
+      schedule.getScoreBuffers() == 1) {
+    cost.columnUse = ColumnUse::Turns;
+    cost.tensorColumns -= scores;
+  } else if (cost.tensorColumns > columns && !isAhead) {
+    cost.columnUse = ColumnUse::Inside;
+    cost.tensorColumns = large;
+  }
   const int64_t atom = TargetModel::scaleAtomBytes, rows = TargetModel::mmaRows;
   int64_t slot = keys * (shape.headDim + shape.valueHeadDim) + 2 * atom;
   // Queries, keys and values, P's scales, factors and sums, pieces of outputs.
@@ -253,10 +290,6 @@ static void fit(AttentionShape shape, const TargetModel &target,
   if (cost.tensorColumns > columns)
     cost.misfit =
         llvm::formatv("needs {0} columns of tensor memory", cost.tensorColumns);
-  else if (schedule.getScoresFirst() && !cost.isSideBySide)
-    cost.misfit = llvm::formatv(
-        "needs {0} columns of tensor memory, for P beside the scores",
-        large + small);
   else if (cost.sharedBytes > TargetModel::sharedMemoryBytes)
     cost.misfit =
         llvm::formatv("needs {0} bytes of shared memory", cost.sharedBytes);
@@ -289,7 +322,7 @@ StringRef ScheduleCost::getBound() const {
 }
 
 ScheduleCost lpfa::getCost(AttentionShape shape, ScheduleAttr schedule,
-                           const TargetModel &target,
+                           const TargetModel &target, Ordering ordering,
                            int64_t polynomialColumns) {
   ScheduleCost cost;
   cost.schedule = schedule;
@@ -301,8 +334,9 @@ ScheduleCost lpfa::getCost(AttentionShape shape, ScheduleAttr schedule,
   const double keys = schedule.getKeyTile(), rows = TargetModel::mmaRows;
   const double tiles = schedule.getQueryTiles(), perTile = 128 / keys;
   const double depth = TargetModel::mmaDepth;
-  double scores =
-      shape.headDim / depth * target.getMMAClocks(schedule.getKeyTile(), false);
+  const bool inTmem = schedule.getQueriesInTmem();
+  double scores = shape.headDim / depth *
+                  target.getMMAClocks(schedule.getKeyTile(), inTmem);
   double values = keys / depth * target.getMMAClocks(shape.valueHeadDim, true);
   double special = polynomialColumns / 32.0;
   double exponentials =
@@ -313,9 +347,10 @@ ScheduleCost lpfa::getCost(AttentionShape shape, ScheduleAttr schedule,
                         stepInstructions * (1 - 1 / perTile) +
                         special * keys * 4;
   double before = getMaximumInstructions(target) / perTile + 20;
-  // Both operands of scores, and values, at 128 bytes a clock; copies write
-  // keys and values once for all query tiles.
-  double operands = (rows + keys) * shape.headDim + keys * shape.valueHeadDim;
+  // Operands of scores, and values, at 128 bytes a clock; copies write keys and
+  // values once for all query tiles.
+  double operands =
+      ((inTmem ? 0 : rows) + keys) * shape.headDim + keys * shape.valueHeadDim;
   double copies = keys * (shape.headDim + shape.valueHeadDim) / tiles;
   cost.units = {{"tensor core", perTile * (scores + values)},
                 {"shared memory", perTile * (operands + copies) /
@@ -324,20 +359,27 @@ ScheduleCost lpfa::getCost(AttentionShape shape, ScheduleAttr schedule,
                 {"issue", perTile * instructions},
                 {"convert", 128 * rows / 2 / TargetModel::conversionsPerClock}};
 
+  const bool drains = ordering == Ordering::Documented;
   for (double read : {100.0, 200.0, 290.0})
-    for (double contention : {1.0, 1.2}) {
-      Step step{schedule.getQueryTiles(),
-                schedule.getScoreBuffers(),
-                schedule.getScoresFirst(),
-                cost.isSideBySide,
-                scores * contention,
-                values,
-                exponentials,
-                before,
-                instructions - before,
-                read / perTile + 25 * (1 - 1 / perTile)};
-      cost.clocks.push_back(perTile * ChainModel(step).run() / tiles);
-    }
+    for (double contention : {1.0, 1.2})
+      for (double handOver : {60.0, 100.0}) {
+        Step step{
+            schedule.getQueryTiles(),
+            schedule.getScoreBuffers(),
+            std::max(schedule.getScoresAhead(), schedule.getScoreBuffers()),
+            schedule.getScoresFirst(),
+            cost.columnUse,
+            drains && schedule.getShareScales(),
+            drains,
+            scores * contention,
+            values,
+            exponentials,
+            before,
+            instructions - before,
+            read / perTile + 25 * (1 - 1 / perTile),
+            handOver};
+        cost.clocks.push_back(perTile * ChainModel(step).run() / tiles);
+      }
   return cost;
 }
 
@@ -354,38 +396,98 @@ double lpfa::getGain(const ScheduleCost &better, const ScheduleCost &base) {
 
 AttentionShape AttentionShape::get(AttentionOp op) {
   return {op.getHeadDim(), op.getValueHeadDim(),
-          op.getPScale().getMode() != PScaleMode::Constant};
+          op.getPScale().getMode() != PScaleMode::Constant,
+          AttentionOp::isBlocked(op.getKScales()) ||
+              AttentionOp::isBlocked(op.getVScales())};
 }
 
-std::vector<ScheduleAttr> lpfa::getSchedules(MLIRContext *context,
-                                             const GivenSchedule &given) {
-  auto orElse = [](std::optional<int64_t> value, ArrayRef<int64_t> choices) {
-    return value ? SmallVector<int64_t>{*value} : SmallVector<int64_t>(choices);
+/// All schedules with what is given, the defaults first; those that differ only
+/// in places of scales and slots of rings follow each other.
+static std::vector<ScheduleAttr> getSchedules(MLIRContext *context,
+                                              const GivenSchedule &given) {
+  auto orElse = [](auto value, auto... choices) {
+    using T = typename decltype(value)::value_type;
+    return value ? SmallVector<T>{*value} : SmallVector<T>{T(choices)...};
   };
-  SmallVector<bool> orders = {false, true};
-  if (given.scoresFirst)
-    orders = {*given.scoresFirst};
   std::vector<ScheduleAttr> schedules;
-  for (int64_t tiles : orElse(given.queryTiles, {2, 1}))
-    for (int64_t keys : orElse(given.keyTile, {128, 64}))
-      for (bool first : orders)
-        for (int64_t buffers : orElse(given.scoreBuffers, {1, 2})) {
-          // Scores two steps ahead come before the product at hand.
-          if (!given.scoreBuffers && buffers == 2 && !first)
-            continue;
-          for (int64_t slots : orElse(given.stages, {3, 2}))
-            schedules.push_back(
-                ScheduleAttr::get(context, tiles, keys, slots, first, buffers));
-        }
+  for (int64_t tiles : orElse(given.queryTiles, 2, 1))
+    for (int64_t keys : orElse(given.keyTile, 128, 96, 64))
+      for (bool first : orElse(given.scoresFirst, false, true))
+        for (int64_t buffers : orElse(given.scoreBuffers, 1, 2))
+          for (int64_t ahead : orElse(given.scoresAhead, 0, buffers + 1))
+            for (bool inTmem : orElse(given.queriesInTmem, false, true)) {
+              // There is no use for scores further ahead: their own order or a
+              // second buffer has what one step more gives.
+              bool isFar = ahead > buffers && (first || buffers > 1);
+              if (isFar && !given.scoresAhead)
+                continue;
+              if (!given.scoreBuffers && buffers == 2 && !first && !isFar)
+                continue;
+              // Tensor memory spares reads of shared memory that hold products
+              // up.
+              if (!given.queriesInTmem && inTmem &&
+                  TargetModel::getMMAClocks(keys, true) ==
+                      TargetModel::getMMAClocks(keys, false))
+                continue;
+              for (bool share : orElse(given.shareScales, false, true))
+                for (int64_t slots : orElse(given.stages, 3, 2))
+                  schedules.push_back(ScheduleAttr::get(context, tiles, keys,
+                                                        slots, first, buffers,
+                                                        ahead, share, inTmem));
+            }
   return schedules;
 }
 
+/// Whether two schedules differ only in places of scales and slots of rings.
+static bool isSameButForRoom(ScheduleAttr a, ScheduleAttr b) {
+  return ScheduleAttr::get(a.getContext(), a.getQueryTiles(), a.getKeyTile(),
+                           b.getStages(), a.getScoresFirst(),
+                           a.getScoreBuffers(), a.getScoresAhead(),
+                           b.getShareScales(), a.getQueriesInTmem()) == b;
+}
+
+std::vector<ScheduleCost> lpfa::getCosts(MLIRContext *context,
+                                         AttentionShape shape,
+                                         const GivenSchedule &given,
+                                         const TargetModel &target,
+                                         Ordering ordering) {
+  std::vector<ScheduleCost> costs;
+  for (ScheduleAttr schedule : getSchedules(context, given)) {
+    ScheduleCost cost = getCost(shape, schedule, target, ordering);
+    // Reads of shared memory are no matter where scores wait for more.
+    if (schedule.getQueriesInTmem() && !given.queriesInTmem &&
+        cost.columnUse != ColumnUse::Beside)
+      continue;
+    bool isVariant =
+        !costs.empty() && isSameButForRoom(costs.back().schedule, schedule);
+    if (!isVariant)
+      costs.push_back(std::move(cost));
+    else if (!costs.back().misfit.empty() ||
+             (cost.misfit.empty() &&
+              costs.back().columnUse != ColumnUse::Beside &&
+              cost.columnUse == ColumnUse::Beside))
+      costs.back() = std::move(cost);
+  }
+  if (shape.hasBlockedScales && !given.keyTile)
+    for (ScheduleCost &cost : costs)
+      if (cost.misfit.empty() &&
+          TargetModel::mmaRows % cost.schedule.getKeyTile() != 0)
+        cost.misfit = "takes kernels that pack the scales of keys and values "
+                      "anew: only where key-tile asks for it";
+  return costs;
+}
+
 std::string lpfa::describe(ScheduleAttr schedule) {
-  return llvm::formatv("query-tiles={0} key-tile={1} stages={2} "
-                       "scores-first={3} score-buffers={4}",
-                       schedule.getQueryTiles(), schedule.getKeyTile(),
-                       schedule.getStages(),
-                       schedule.getScoresFirst() ? "true" : "false",
-                       schedule.getScoreBuffers())
-      .str();
+  std::string text = llvm::formatv(
+      "query-tiles={0} key-tile={1} stages={2} "
+      "scores-first={3} score-buffers={4}",
+      schedule.getQueryTiles(), schedule.getKeyTile(), schedule.getStages(),
+      schedule.getScoresFirst() ? "true" : "false", schedule.getScoreBuffers());
+  if (schedule.getScoresAhead() != 0)
+    text += llvm::formatv(" scores-ahead={0}", schedule.getScoresAhead());
+  if (schedule.getShareScales())
+    text += " share-scales=true";
+  if (schedule.getQueriesInTmem())
+    text += " queries-in-tmem=true";
+  return text;
 }

@@ -18,20 +18,23 @@ void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
   ChooseScheduleOptions choose;
   choose.chip = options.chip;
   choose.explain = options.explainChoice;
-  // It knows the schedules of its options alone: with others none is chosen.
-  bool isGiven = options.scoresAhead.hasValue() ||
-                 options.shareScales.hasValue() ||
-                 options.queriesInTmem.hasValue();
-  auto give = [&](int64_t &given, const auto &option) {
-    if (isGiven || option.hasValue())
+  choose.ordering = options.ordering;
+  auto give = [](int64_t &given, const auto &option) {
+    if (option.hasValue())
       given = option;
   };
   give(choose.queryTiles, options.queryTiles);
   give(choose.keyTile, options.keyTile);
   give(choose.stages, options.stages);
   give(choose.scoreBuffers, options.scoreBuffers);
-  if (isGiven || options.scoresFirst.hasValue())
-    choose.scoresFirst = options.scoresFirst ? "true" : "false";
+  give(choose.scoresAhead, options.scoresAhead);
+  auto giveFlag = [](std::string &given, const auto &option) {
+    if (option.hasValue())
+      given = option ? "true" : "false";
+  };
+  giveFlag(choose.scoresFirst, options.scoresFirst);
+  giveFlag(choose.shareScales, options.shareScales);
+  giveFlag(choose.queriesInTmem, options.queriesInTmem);
   pm.addPass(createChooseSchedule(choose));
 
   FormKernelsOptions form;

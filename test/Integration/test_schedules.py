@@ -47,9 +47,27 @@ def test_options(case, options):
     Case(130, 400, dim=64, p_scale=PScale(rounding="ceil")),
     Case(128, 256, p_scale=PScale("block_max"))], ids=str)
 def test_loads_with_maxima(case):
-    result = run(case, "sim", chip="sm_103a")
+    result = run(case, "sim", chip="sm_103a", key_tile=128, scores_ahead=0)
     check_against_expected(case, *result)
     assert_same_bits(result, run(case, "sim"))
+
+
+# What lpfa-choose-schedule takes by itself: on sm_103a 96 keys where scales are
+# packed anyway, else 64 keys with queries in tensor memory.
+@pytest.mark.parametrize("case", [
+    CASE, NARROW,
+    Case(129, 700, heads=4, kv_heads=2, mask=Mask("sliding_window", "bottom_right",
+         left=300, right=50), p_scale=PScale("constant"), scale_spread=2),
+    Case(257, 421, blocked=True, mask=CAUSAL_TOP_LEFT,
+         formats=("e5m2", "e4m3", "e5m2"), p_scale=PScale(rounding="ceil")),
+    Case(384, 1, blocked=True, batch=2),
+    Case(100, 600, output="bf16", p_scale=PScale("block_max"))], ids=str)
+@pytest.mark.parametrize("chip", ["sm_100a", "sm_103a"])
+def test_chosen(case, chip):
+    results = run_orders(case, ORDERS[:4], chip=chip)
+    check_against_expected(case, *results[0])
+    for result in results[1:]:
+        assert_same_bits(result, results[0])
 
 
 # A cubic costs agreement with the reference, a quartic does not.
@@ -84,6 +102,7 @@ def test_scores_out_of_range():
 # how much of it.
 SCHEDULES = [
     dict(key_tile=128, query_tiles=2, scores_first=1),
+    dict(key_tile=128, query_tiles=2, scores_ahead=2),
     dict(key_tile=96, scores_ahead=2, share_scales=1),
     dict(key_tile=96, share_scales=1, query_tiles=1, ordering="documented"),
     dict(key_tile=64, scores_first=1),

@@ -5,9 +5,9 @@
 
 // RUN: rm -rf %t && split-file %s %t
 // RUN: lpfa-compile %t/constant.mlir -o %t --emit=cost && FileCheck %s < %t/cost.txt --check-prefix=CONSTANT
-// RUN: lpfa-compile %t/constant.mlir -o %t --emit=cost --chip=sm_103a && FileCheck %s < %t/cost.txt --check-prefix=CONSTANT103
+// RUN: lpfa-compile %t/constant.mlir -o %t --emit=cost --chip=sm_103a --key-tile=128 --scores-ahead=0 && FileCheck %s < %t/cost.txt --check-prefix=CONSTANT103
 // RUN: lpfa-compile %t/ceil.mlir -o %t --emit=cost && FileCheck %s < %t/cost.txt --check-prefix=CEIL
-// RUN: lpfa-compile %t/ceil.mlir -o %t --emit=cost --chip=sm_103a && FileCheck %s < %t/cost.txt --check-prefix=CEIL103
+// RUN: lpfa-compile %t/ceil.mlir -o %t --emit=cost --chip=sm_103a --key-tile=128 --scores-ahead=0 && FileCheck %s < %t/cost.txt --check-prefix=CEIL103
 
 // CONSTANT: SASS
 // CONSTANT-NEXT: softmax0{{ +(3[89][0-9]|4[0-2][0-9]|43[0-5]) +1 +128 }}

@@ -1,6 +1,8 @@
 // REQUIRES: ptxas-13.4
 // RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin | FileCheck %s
 // RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --chip=sm_103a | FileCheck %s
+// RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --chip=sm_103a --key-tile=64 --scores-ahead=2 --queries-in-tmem=1 | FileCheck %s
+// RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --scores-ahead=2 | FileCheck %s
 // RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --query-tiles=1 | FileCheck %s
 // RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --key-tile=64 | FileCheck %s
 // RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --scores-first=true | FileCheck %s

@@ -5,7 +5,7 @@
 // RUN: FileCheck %s < %t/attention_forward_kernel_module.ptx
 // RUN: FileCheck %s --check-prefix=SOFTMAX < %t/attention_forward_kernel_module.ptx
 // RUN: FileCheck %s --check-prefix=EDGES < %t/attention_forward_kernel_module.ptx
-// RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=ptx --chip=sm_103a
+// RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=ptx --chip=sm_103a --key-tile=128 --scores-ahead=0
 // RUN: FileCheck %s < %t/attention_forward_kernel_module.ptx
 
 // Four products of four K steps, each with its two atoms of scales; one commit
@@ -13,9 +13,9 @@
 // CHECK: .visible .entry attention_forward_kernel(
 // CHECK: .reqntid 512, 1, 1
 // CHECK: .minnctapersm 1
-// CHECK: setmaxnreg.inc.sync.aligned.u32 {{.*}}184
+// CHECK: setmaxnreg.inc.sync.aligned.u32 {{.*}}176
 // CHECK: setmaxnreg.dec.sync.aligned.u32 {{.*}}80
-// CHECK: setmaxnreg.dec.sync.aligned.u32 {{.*}}64
+// CHECK: setmaxnreg.dec.sync.aligned.u32 {{.*}}80
 // CHECK-COUNT-2: tcgen05.cp.cta_group::1.32x128b.warpx4
 // CHECK-COUNT-4: tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale
 // CHECK-COUNT-2: tcgen05.cp.cta_group::1.32x128b.warpx4

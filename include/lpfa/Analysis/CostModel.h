@@ -10,8 +10,9 @@
 // between schedules: what a step keeps each unit busy, and an event model of
 // the chain from scores by way of the softmax to the next scores. It compares
 // schedules and predicts no speed. What is not known well (how long reads of
-// tensor memory take, whether copies and products contend for shared memory)
-// it takes at its bounds: a gain counts where it stands at each of them.
+// tensor memory take, whether copies and products contend for shared memory,
+// how long it takes from an arrival to the end of a wait) it takes at its
+// bounds: a gain counts where it stands at each of them.
 //
 // Rates are those of `TargetModel`. Latencies, from the same measurements: 136
 // clocks from the issue of a last product to its barrier
@@ -61,8 +62,22 @@ struct AttentionShape {
   int64_t headDim, valueHeadDim;
   /// Whether P's scales are found a block of keys at a time.
   bool hasDynamicScales;
+  /// Whether scales of keys or values come as atoms of 128 rows.
+  bool hasBlockedScales;
 
   static AttentionShape get(AttentionOp op);
+};
+
+/// Where probabilities and scales lie, and with it what new scores wait for.
+enum class ColumnUse {
+  /// Each in columns of its own: new scores wait until the old have been read.
+  Beside,
+  /// The same, but the scores of two query tiles take turns in the same
+  /// columns: new ones wait until the other's have been read.
+  Turns,
+  /// Inside scores: these wait until the other's have been read, and their own
+  /// probabilities used.
+  Inside
 };
 
 /// A schedule, and what the model says of it.
@@ -72,8 +87,7 @@ struct ScheduleCost {
   int64_t polynomialColumns = 0;
 
   int64_t tensorColumns = 0, sharedBytes = 0;
-  /// Whether P and the scales have columns of their own.
-  bool isSideBySide = false;
+  ColumnUse columnUse = ColumnUse::Beside;
   /// Why it cannot be; empty where it can.
   std::string misfit;
 
@@ -92,31 +106,41 @@ struct ScheduleCost {
   llvm::StringRef getBound() const;
 };
 
-/// Whether the schedule fits, and how long it takes.
+/// Whether the schedule fits, and how long it takes. Where it relies on more
+/// order of the tensor core than `ordering` gives, it waits.
 ScheduleCost getCost(AttentionShape shape, ScheduleAttr schedule,
-                     const TargetModel &target, int64_t polynomialColumns = 0);
+                     const TargetModel &target,
+                     Ordering ordering = Ordering::Practice,
+                     int64_t polynomialColumns = 0);
 
 /// The least part of its time that `better` gains over `base`, over all that is
-/// not known. Below `minScheduleGain` the model cannot tell them apart: it is
-/// as much off the published speed of a schedule like the default one. For 128
-/// keys of two query tiles it has 2,502 clocks on sm_100a, where TLX's 2.1
-/// PFLOP/s on GB200 are 2,190, and 1,534 to 1,850 on sm_103a, where the best
-/// published 2.85 on GB300 are 1,700.
+/// not known. Below `minScheduleGain` the model cannot tell them apart: its
+/// bounds lie as far from the published speed of a schedule like the default
+/// one. For 128 keys of two query tiles it has 2,154 to 2,444 clocks on
+/// sm_100a, where TLX's 2.1 PFLOP/s on GB200 are 2,190, and 1,534 to 2,012 on
+/// sm_103a, where the best published 2.85 on GB300 are 1,700.
 double getGain(const ScheduleCost &better, const ScheduleCost &base);
 constexpr double minScheduleGain = 0.15;
 
 /// What of a schedule is given.
 struct GivenSchedule {
-  std::optional<int64_t> queryTiles, keyTile, stages, scoreBuffers;
-  std::optional<bool> scoresFirst;
+  std::optional<int64_t> queryTiles, keyTile, stages, scoreBuffers, scoresAhead;
+  std::optional<bool> scoresFirst, shareScales, queriesInTmem;
 };
 
-/// The schedules with what is given, the defaults first; where two differ in
-/// the slots of their rings alone, the one with more comes first.
-std::vector<ScheduleAttr> getSchedules(mlir::MLIRContext *context,
-                                       const GivenSchedule &given = {});
+/// What the model says of all schedules with what is given, the defaults first.
+/// Of schedules that differ only in places of scales and slots of rings there
+/// is one: rings have three slots, or two where three do not fit, and scales
+/// share places where these, or probabilities, have no columns of their own
+/// otherwise. What an option must ask for has a misfit that says so.
+std::vector<ScheduleCost> getCosts(mlir::MLIRContext *context,
+                                   AttentionShape shape,
+                                   const GivenSchedule &given,
+                                   const TargetModel &target,
+                                   Ordering ordering = Ordering::Practice);
 
-/// The schedule as options of the pipeline.
+/// The schedule as options of the pipeline; the newer ones where they are not
+/// the default.
 std::string describe(ScheduleAttr schedule);
 
 } // namespace lpfa

@@ -39,6 +39,17 @@ static std::string describeClocks(const ScheduleCost &cost) {
       .str();
 }
 
+static StringRef describe(ColumnUse use) {
+  switch (use) {
+  case ColumnUse::Beside:
+    return "";
+  case ColumnUse::Turns:
+    return ", scores in turns";
+  case ColumnUse::Inside:
+    return ", P and scales inside";
+  }
+}
+
 void ChooseSchedule::choose(AttentionOp op, const TargetModel &target) {
   AttentionShape shape = AttentionShape::get(op);
   GivenSchedule given;
@@ -50,71 +61,89 @@ void ChooseSchedule::choose(AttentionOp op, const TargetModel &target) {
   set(given.keyTile, keyTile);
   set(given.stages, stages);
   set(given.scoreBuffers, scoreBuffers);
-  if (!scoresFirst.empty())
-    given.scoresFirst = scoresFirst == "true";
-  std::vector<ScheduleAttr> candidates = getSchedules(&getContext(), given);
-  std::vector<ScheduleCost> costs;
-  for (ScheduleAttr candidate : candidates) {
-    ScheduleCost cost = getCost(shape, candidate, target);
-    // Rings of two slots are for where three do not fit.
-    bool isSpare = !costs.empty() && costs.back().misfit.empty() &&
-                   !given.stages && candidate.getStages() == 2;
-    if (!isSpare)
-      costs.push_back(std::move(cost));
-  }
+  set(given.scoresAhead, scoresAhead);
+  auto setFlag = [](std::optional<bool> &value, const std::string &option) {
+    if (!option.empty())
+      value = option == "true";
+  };
+  setFlag(given.scoresFirst, scoresFirst);
+  setFlag(given.shareScales, shareScales);
+  setFlag(given.queriesInTmem, queriesInTmem);
+  std::vector<ScheduleCost> costs =
+      getCosts(&getContext(), shape, given, target, ordering);
   auto isFit = [](const ScheduleCost &cost) { return cost.misfit.empty(); };
   auto base = llvm::find_if(costs, isFit);
   // Nothing fits: the passes that find no place say what would.
-  ScheduleAttr chosen = candidates.front();
+  const ScheduleCost *chosen = &costs.front();
   std::string why = "none of these fits";
   if (base != costs.end()) {
-    auto best = base;
-    for (auto it = base; it != costs.end(); ++it)
-      if (isFit(*it) && getGain(*it, *base) > getGain(*best, *base))
-        best = it;
-    double gain = getGain(*best, *base);
-    bool isBetter = best != base && gain >= minScheduleGain;
-    chosen = isBetter ? best->schedule : base->schedule;
+    chosen = &*base;
     why = base == costs.begin() ? "the default" : "the first that fits";
-    if (isBetter)
-      why = llvm::formatv("at least {0:f0} % less than {1}", 100 * gain, why);
-    else if (best != base)
-      why += llvm::formatv(
-                 "; {0} gains {1:f0} % at least, less than the {2:f0} "
-                 "% that the model can tell",
-                 describe(best->schedule), 100 * gain, 100 * minScheduleGain)
-                 .str();
+    // The quickest at its worst of those that are surely better.
+    const ScheduleCost *closest = nullptr;
+    for (const ScheduleCost &cost : costs) {
+      if (!isFit(cost) || &cost == &*base)
+        continue;
+      if (getGain(cost, *base) < minScheduleGain) {
+        if (getGain(cost, *base) > (closest ? getGain(*closest, *base) : 0))
+          closest = &cost;
+      } else if (chosen == &*base || cost.getMost() < chosen->getMost()) {
+        chosen = &cost;
+      }
+    }
+    if (chosen != &*base)
+      why = llvm::formatv("at least {0:f0} % less than {1}, and least at its "
+                          "worst of those that surely gain",
+                          100 * getGain(*chosen, *base), why);
+    else if (closest)
+      why +=
+          llvm::formatv("; {0} gains {1:f0} % at least, less than the {2:f0} "
+                        "% that the model can tell",
+                        describe(closest->schedule),
+                        100 * getGain(*closest, *base), 100 * minScheduleGain)
+              .str();
     else if (costs.size() > 1)
       why += ", which no other is sure to beat";
   }
-  op->setAttr("lpfa.schedule", chosen);
+  op->setAttr("lpfa.schedule", chosen->schedule);
   if (!explain)
     return;
 
   std::string text;
   llvm::raw_string_ostream os(text);
   os << llvm::formatv("schedules of lpfa.attention in @{0} on {1}, head "
-                      "dimensions {2} and {3}: clocks for 128 keys of 128 "
-                      "queries\n",
+                      "dimensions {2} and {3}: modelled clocks for 128 keys of "
+                      "128 queries\n",
                       op->getParentOfType<FunctionOpInterface>().getName(),
                       target.getChip(), shape.headDim, shape.valueHeadDim);
-  for (const ScheduleCost &cost : costs) {
-    os << "  " << describe(cost.schedule) << ": ";
-    if (!isFit(cost)) {
-      os << cost.misfit << "\n";
+  SmallVector<const ScheduleCost *> lines(llvm::make_pointer_range(costs));
+  llvm::stable_sort(lines, [&](const ScheduleCost *a, const ScheduleCost *b) {
+    if (!isFit(*a) || !isFit(*b))
+      return isFit(*a) && !isFit(*b);
+    return a->getMost() < b->getMost();
+  });
+  for (const ScheduleCost *cost : lines) {
+    os << "  " << describe(cost->schedule) << ": ";
+    if (!isFit(*cost)) {
+      os << cost->misfit << "\n";
       continue;
     }
-    for (const ScheduleCost::Unit &unit : cost.units)
-      os << unit.name << " " << std::lround(unit.clocks) << ", ";
-    os << "in all " << describeClocks(cost) << ", bound by " << cost.getBound()
-       << "; " << cost.tensorColumns << " columns"
-       << (cost.isSideBySide ? "" : ", P and scales inside") << ", "
-       << cost.sharedBytes << " bytes of shared memory\n";
+    os << "in all " << describeClocks(*cost) << ", bound by "
+       << cost->getBound();
+    if (double gain = getGain(*cost, *base); gain >= 0.01)
+      os << ", gains " << std::lround(100 * gain) << " % at least";
+    os << " (";
+    llvm::interleaveComma(cost->units, os, [&](const auto &unit) {
+      os << unit.name << " " << std::lround(unit.clocks);
+    });
+    os << "); " << cost->tensorColumns << " columns"
+       << describe(cost->columnUse) << ", " << cost->sharedBytes
+       << " bytes of shared memory\n";
   }
-  os << "chosen: " << describe(chosen) << ": " << why << "\n";
-  ScheduleCost exact = getCost(shape, chosen, target);
-  if (isFit(exact)) {
-    ScheduleCost polynomial = getCost(shape, chosen, target, 8);
+  os << "chosen: " << describe(chosen->schedule) << ": " << why << "\n";
+  if (base != costs.end()) {
+    ScheduleCost polynomial =
+        getCost(shape, chosen->schedule, target, ordering, 8);
     os << "  with polynomial-columns=8 (not chosen: it changes results in "
           "their "
           "last bits): in all "
@@ -130,11 +159,17 @@ void ChooseSchedule::runOnOperation() {
     getOperation().emitError("unknown chip '") << std::string(chip) << "'";
     return signalPassFailure();
   }
-  if (!scoresFirst.empty() && scoresFirst != "true" && scoresFirst != "false") {
-    getOperation().emitError("scores-first must be true or false, not '")
-        << std::string(scoresFirst) << "'";
+  auto isFlag = [&](StringRef name, StringRef value) {
+    if (value.empty() || value == "true" || value == "false")
+      return true;
+    getOperation().emitError(name)
+        << " must be true or false, not '" << value << "'";
+    return false;
+  };
+  if (!isFlag("scores-first", scoresFirst) ||
+      !isFlag("share-scales", shareScales) ||
+      !isFlag("queries-in-tmem", queriesInTmem))
     return signalPassFailure();
-  }
   getOperation().walk([&](AttentionOp op) {
     if (target->hasTensorMemory() && !op->hasAttr("lpfa.schedule"))
       choose(op, *target);

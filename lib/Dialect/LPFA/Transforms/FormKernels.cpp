@@ -120,10 +120,11 @@ static LogicalResult verifySupported(AttentionOp op) {
           op.emitOpError("with head dimension ")
           << dimension << " has no kernel yet; 64 and 128 have one";
       auto target = TargetModel::get("sm_100a");
-      for (ScheduleAttr schedule : getSchedules(op.getContext()))
-        if (getCost(AttentionShape::get(op), schedule, *target).misfit.empty())
+      for (const ScheduleCost &cost :
+           getCosts(op.getContext(), AttentionShape::get(op), {}, *target))
+        if (cost.misfit.empty())
           return diagnostic << ". Its tiles would fit with "
-                            << describe(schedule);
+                            << describe(cost.schedule);
       return diagnostic;
     }
   return success();

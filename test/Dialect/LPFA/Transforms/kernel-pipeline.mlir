@@ -14,7 +14,7 @@
 
 // Roles: who does what.
 // ROLES: lpfa.kernel @f_kernel stage(roles) threads(512)
-// ROLES: lpfa.role "softmax0" warps(4 from 0) registers(184)
+// ROLES: lpfa.role "softmax0" warps(4 from 0) registers(176)
 // ROLES:   lpfa.get
 // ROLES:   lpfa.read
 // ROLES:   lpfa.release
@@ -24,13 +24,13 @@
 // ROLES:   lpfa.softmax_probabilities
 // ROLES:   lpfa.write
 // ROLES:   lpfa.put
-// ROLES: lpfa.role "softmax1" warps(4 from 4) registers(184)
+// ROLES: lpfa.role "softmax1" warps(4 from 4) registers(176)
 // ROLES: lpfa.role "correction" warps(4 from 8) registers(80)
 // ROLES:   lpfa.rescale_buffer
 // ROLES:   lpfa.give
 // ROLES:   lpfa.take
 // ROLES:   lpfa.normalize
-// ROLES: lpfa.role "mma" warps(1 from 12) registers(64) elected
+// ROLES: lpfa.role "mma" warps(1 from 12) registers(80) elected
 // ROLES:   lpfa.at shift(0)
 // ROLES:     lpfa.mma {{.*}} accumulate
 // ROLES:   lpfa.at shift(1)
@@ -39,9 +39,9 @@
 // ROLES:     lpfa.mma {{.*}} accumulate
 // ROLES:   lpfa.at shift(1)
 // ROLES:     lpfa.mma {{.*}} transpose_b
-// ROLES: lpfa.role "load" warps(1 from 13) registers(64) elected
+// ROLES: lpfa.role "load" warps(1 from 13) registers(80) elected
 // ROLES:   lpfa.load_async
-// ROLES: lpfa.role "epilogue" warps(1 from 14) registers(64) elected
+// ROLES: lpfa.role "epilogue" warps(1 from 14) registers(80) elected
 // ROLES:   lpfa.store_async
 
 // Placed: scores and accumulators fill the columns. The probabilities and

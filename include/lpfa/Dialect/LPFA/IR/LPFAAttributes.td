@@ -203,14 +203,20 @@ def LPFA_ScheduleAttr : LPFA_Attr<"Schedule", "schedule"> {
   let description = [{
     The options of `lpfa-form-kernels` and `lpfa-assign-roles` of the same
     names, for one op: `lpfa-choose-schedule` sets it as `lpfa.schedule` on
-    `lpfa.attention`, and the kernel that becomes of that keeps it.
+    `lpfa.attention`, and the kernel that becomes of that keeps it. The last
+    three may be left out, for the options' defaults.
 
-    Example: `#lpfa.schedule<query_tiles = 2, key_tile = 128, stages = 3,
-    scores_first = false, score_buffers = 1>`
+    Examples: `#lpfa.schedule<query_tiles = 2, key_tile = 128, stages = 3,
+    scores_first = false, score_buffers = 1>`, and `#lpfa.schedule<query_tiles =
+    2, key_tile = 96, stages = 3, scores_first = false, score_buffers = 1,
+    scores_ahead = 2, share_scales = true>`
   }];
   let parameters = (ins "int64_t":$query_tiles, "int64_t":$key_tile,
                         "int64_t":$stages, "bool":$scores_first,
-                        "int64_t":$score_buffers);
+                        "int64_t":$score_buffers,
+                        DefaultValuedParameter<"int64_t", "0">:$scores_ahead,
+                        DefaultValuedParameter<"bool", "false">:$share_scales,
+                        DefaultValuedParameter<"bool", "false">:$queries_in_tmem);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

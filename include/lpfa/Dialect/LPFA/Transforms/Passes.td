@@ -149,8 +149,8 @@ def ChooseSchedule : Pass<"lpfa-choose-schedule", "::mlir::ModuleOp"> {
     memory (512 columns) or shared memory, or another schedule gains 15 % or more
     by a model of the chip (`Analysis/CostModel.h`) at all bounds of what the
     model does not know. Rings get three slots, or fewer where three do not fit.
-    No choice changes a bit of the results: exponentials are not moved to the
-    multiply-add pipe.
+    Scales share places only where they do not fit otherwise. The arithmetic of
+    an exponential is no choice: none is moved to the multiply-add pipe.
 
     With `explain`, prints to stdout what the model says of each schedule, and
     why one was chosen: clocks for 128 keys of 128 queries that each unit is
@@ -178,6 +178,21 @@ def ChooseSchedule : Pass<"lpfa-choose-schedule", "::mlir::ModuleOp"> {
            "true or false, as in lpfa-assign-roles; nothing: choose">,
     Option<"scoreBuffers", "score-buffers", "int64_t", "-1",
            "slots in the rings of scores; -1: choose">,
+    Option<"scoresAhead", "scores-ahead", "int64_t", "-1",
+           "how many steps the scores are ahead, as in lpfa-assign-roles; -1: "
+           "choose">,
+    Option<"shareScales", "share-scales", "std::string", "\"\"",
+           "true or false, as in lpfa-assign-roles; nothing: choose">,
+    Option<"queriesInTmem", "queries-in-tmem", "std::string", "\"\"",
+           "true or false, as in lpfa-assign-roles; nothing: choose">,
+    Option<"ordering", "ordering", "::lpfa::Ordering",
+           "::lpfa::Ordering::Practice",
+           "which orders of the tensor core count, as in lpfa-insert-barriers",
+           [{::llvm::cl::values(
+               clEnumValN(::lpfa::Ordering::Documented, "documented",
+                          "those that the manual promises"),
+               clEnumValN(::lpfa::Ordering::Practice, "practice",
+                          "those that every known kernel relies on"))}]>,
     Option<"explain", "explain", "bool", "false", "print why">
   ];
 }

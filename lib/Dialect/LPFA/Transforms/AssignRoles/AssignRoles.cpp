@@ -41,6 +41,7 @@ struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
     options.lag = lag;
     options.factorFirst = factorFirst;
     options.scoreBuffers = scoreBuffers;
+    options.scoresAhead = scoresAhead;
     options.shareScales = shareScales;
     options.queriesInTmem = queriesInTmem;
     options.matmulStages = matmulStages;
@@ -48,6 +49,9 @@ struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
       options.stages = schedule.getStages();
       options.scoresFirst = schedule.getScoresFirst();
       options.scoreBuffers = schedule.getScoreBuffers();
+      options.scoresAhead = schedule.getScoresAhead();
+      options.shareScales = schedule.getShareScales();
+      options.queriesInTmem = schedule.getQueriesInTmem();
     }
     if (options.stages < 1 || outputStages < 1 || matmulStages < 1) {
       kernel.emitOpError("stages must be positive");
@@ -58,7 +62,8 @@ struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
           << options.scoreBuffers;
       return signalPassFailure();
     }
-    options.scoresAhead = scoresAhead ? scoresAhead : options.scoreBuffers;
+    if (options.scoresAhead == 0)
+      options.scoresAhead = options.scoreBuffers;
     if (options.scoresAhead < options.scoreBuffers ||
         options.scoresAhead > options.scoreBuffers + 1) {
       kernel.emitOpError("scores-ahead must be score-buffers or one more, not ")

@@ -16,8 +16,8 @@ using namespace lpfa;
 namespace {
 /// Register budgets, for two query tiles 65,536 in all: a softmax thread holds
 /// a row of scores, the others little more than indices.
-constexpr int64_t softmaxRegisters = 184, correctionRegisters = 80,
-                  otherRegisters = 64;
+constexpr int64_t softmaxRegisters = 176, correctionRegisters = 80,
+                  otherRegisters = 80;
 
 /// The ops of one query tile: scores, softmax, output.
 struct Chain {
