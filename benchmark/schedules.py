@@ -62,6 +62,19 @@ SCHEDULES = {
     "hand-made, a quarter polynomials": schedule(polynomial_columns=8),
     "96 keys, a quarter polynomials": beside(96, polynomial_columns=8),
     "96 keys, factor after the sum": beside(96, factor_first="false"),
+    "hand-made, P in 2 parts": schedule(probability_parts=2),
+    "hand-made, P in 4 parts": schedule(probability_parts=4),
+    "128 keys, two steps ahead, P in 2 parts": beside(128, probability_parts=2),
+    "96 keys, P beside S, in 3 parts": beside(96, probability_parts=3),
+    "64 keys, P beside S, Q in TMEM, P in 2 parts": beside(
+        64, queries_in_tmem="true", probability_parts=2),
+    "64 keys, two S and one P a tile": schedule(
+        key_tile=64, score_buffers=2, scores_ahead=2),
+    "64 keys, two S and two P a tile": schedule(
+        key_tile=64, score_buffers=2, scores_ahead=2, probability_buffers=2),
+    "the same, P in 2 parts": schedule(
+        key_tile=64, score_buffers=2, scores_ahead=2, probability_buffers=2,
+        probability_parts=2),
 }
 
 

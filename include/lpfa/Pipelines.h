@@ -100,6 +100,15 @@ struct ToThreadsOptions : mlir::PassPipelineOptions<ToThreadsOptions> {
       llvm::cl::desc("how many steps the scores are ahead of the "
                      "probabilities: score-buffers (or 0), or one more, for "
                      "which probabilities need columns of their own")};
+  Option<int64_t> probabilityParts{
+      *this, "probability-parts", llvm::cl::init(1),
+      llvm::cl::desc("parts in which a step's probabilities are handed over, "
+                     "each a multiple of 32 keys")};
+  Option<int64_t> probabilityBuffers{
+      *this, "probability-buffers", llvm::cl::init(1),
+      llvm::cl::desc("slots in the rings of probabilities, and places that "
+                     "scales take in turns: 1, or as many as score-buffers, so "
+                     "that each may lie inside a slot of the scores")};
   Option<bool> shareScales{
       *this, "share-scales", llvm::cl::init(false),
       llvm::cl::desc("query tiles take turns in one place for the scales of an "

@@ -52,8 +52,10 @@ StringRef lpfa::getBufferName(Operation *declaration) {
 }
 
 int64_t lpfa::getStages(BufferId buffer) {
-  auto channel = dyn_cast<ChannelOp>(buffer.declaration);
-  return channel ? channel.getStages() : 1;
+  if (auto channel = dyn_cast<ChannelOp>(buffer.declaration))
+    return channel.getStages();
+  auto scratch = dyn_cast<ScratchOp>(buffer.declaration);
+  return scratch ? scratch.getStages() : 1;
 }
 
 static void collectUsers(Value buffer, SmallVectorImpl<OpOperand *> &uses) {
@@ -101,14 +103,29 @@ llvm::raw_ostream &lpfa::operator<<(llvm::raw_ostream &os,
             << stringifyMemorySpace(range.space) << " memory";
 }
 
+static MemoryRange getSlotRange(PlaceAttr place, int64_t slot) {
+  int64_t begin = place.getOffset() + place.getDistance() * slot;
+  return {place.getSpace(), begin, begin + place.getSize()};
+}
+
 MemoryRange lpfa::getRange(BufferId buffer) {
   PlaceAttr place = getPlace(buffer);
-  return {place.getSpace(), place.getOffset(),
-          place.getOffset() + place.getSize() * getStages(buffer)};
+  MemoryRange first = getSlotRange(place, 0);
+  MemoryRange last = getSlotRange(place, getStages(buffer) - 1);
+  return {place.getSpace(), std::min(first.begin, last.begin),
+          std::max(first.end, last.end)};
 }
 
 MemoryRange lpfa::getRange(BufferId buffer, int64_t slot) {
-  PlaceAttr place = getPlace(buffer);
-  int64_t begin = place.getOffset() + place.getSize() * slot;
-  return {place.getSpace(), begin, begin + place.getSize()};
+  return getSlotRange(getPlace(buffer), slot);
+}
+
+BufferOverlap lpfa::getOverlap(BufferId a, PlaceAttr placeA, BufferId b,
+                               PlaceAttr placeB) {
+  BufferOverlap overlap{a, b, {}};
+  for (int64_t i = 0, end = getStages(a); i < end; ++i)
+    for (int64_t j = 0, last = getStages(b); j < last; ++j)
+      if (getSlotRange(placeA, i).overlaps(getSlotRange(placeB, j)))
+        overlap.slots.push_back({i, j});
+  return overlap;
 }

@@ -13,33 +13,35 @@
 using namespace mlir;
 using namespace lpfa;
 
-void ScheduleAnalysis::addOverlap(BufferId a, BufferId b) {
-  overlaps.push_back({a, b});
+void ScheduleAnalysis::addOverlap(const BufferOverlap &overlap) {
+  overlaps.push_back(overlap);
   for (Trace &trace : traces) {
-    trace.addOverlap(a, b);
-    trace.addOverlap(b, a);
+    trace.addOverlap(overlap.a, overlap.b);
+    trace.addOverlap(overlap.b, overlap.a);
   }
 }
 
 void ScheduleAnalysis::addOverlaps(KernelOp kernel) {
   std::vector<BufferId> buffers = getBuffers(kernel);
   for (auto [i, a] : llvm::enumerate(buffers))
-    for (BufferId b : ArrayRef(buffers).drop_front(i + 1))
-      if (getRange(a).overlaps(getRange(b)))
-        addOverlap(a, b);
+    for (BufferId b : ArrayRef(buffers).drop_front(i + 1)) {
+      BufferOverlap overlap = getOverlap(a, getPlace(a), b, getPlace(b));
+      if (!overlap.slots.empty())
+        addOverlap(overlap);
+    }
 }
 
 using Access = Trace::Access;
 
-/// Whether two accesses must be ordered: a write and a read of one content, or
-/// accesses of different contents of one slot, of overlapping memory, or of the
-/// two turns of an accumulator.
+/// Whether two accesses to the same memory must be ordered: a write and a read
+/// of one content, or accesses of different contents, or of the two turns of an
+/// accumulator.
 static bool isConflict(const Access &a, const Access &b) {
   if (!a.isWrite && !b.isWrite)
     return false;
   if (!(a.buffer == b.buffer))
     return true;
-  if (a.node == b.node || a.slot != b.slot)
+  if (a.node == b.node)
     return false;
   return a.content != b.content || a.isWrite != b.isWrite ||
          isa<AccumulatorOp>(a.buffer.declaration);
@@ -47,12 +49,13 @@ static bool isConflict(const Access &a, const Access &b) {
 
 /// The pairs that must stay ordered as `closure` orders them. Fails where it
 /// does not order one, or where a write falls between the write and a read of
-/// another content. `pairs` are the buffers to look at, each one with itself or
-/// with one that it overlaps.
+/// another content. `overlaps` are the buffers to look at, each one with itself
+/// or with one that it overlaps.
 std::optional<std::vector<ScheduleAnalysis::Requirement>>
-ScheduleAnalysis::collectRequirements(
-    const Trace &trace, const HappensBefore &closure,
-    ArrayRef<std::pair<BufferId, BufferId>> pairs, ScheduleConflict *conflict) {
+ScheduleAnalysis::collectRequirements(const Trace &trace,
+                                      const HappensBefore &closure,
+                                      ArrayRef<BufferOverlap> overlaps,
+                                      ScheduleConflict *conflict) {
   std::vector<Requirement> requirements;
   auto fail = [&](StringRef rule, const Access &a, const Access &b) {
     if (conflict)
@@ -84,12 +87,12 @@ ScheduleAnalysis::collectRequirements(
              return closure.isBefore(access.node, after.node);
            });
   };
-  for (const auto &[first, second] : pairs) {
-    std::vector<const Access *> as = select(first), bs = select(second);
+  for (const BufferOverlap &overlap : overlaps) {
+    std::vector<const Access *> as = select(overlap.a), bs = select(overlap.b);
     for (auto [i, a] : llvm::enumerate(as)) {
       for (const Access *b :
-           ArrayRef(bs).drop_front(first == second ? i + 1 : 0)) {
-        if (!isConflict(*a, *b))
+           ArrayRef(bs).drop_front(overlap.a == overlap.b ? i + 1 : 0)) {
+        if (!overlap.isOf(a->slot, b->slot) || !isConflict(*a, *b))
           continue;
         if (closure.isBefore(a->node, b->node))
           requirements.push_back({a, b});
@@ -134,19 +137,24 @@ ScheduleAnalysis::collectRequirements(
   return requirements;
 }
 
-/// Every buffer with itself, and the pairs that overlap.
-static std::vector<std::pair<BufferId, BufferId>>
-getPairs(ArrayRef<Trace> traces,
-         ArrayRef<std::pair<BufferId, BufferId>> overlaps) {
-  std::vector<std::pair<BufferId, BufferId>> pairs;
+std::vector<BufferOverlap> ScheduleAnalysis::getAllOverlaps() const {
+  std::vector<BufferOverlap> all;
   for (const Trace &trace : traces)
     for (const Access &access : trace.getAccesses())
-      if (llvm::none_of(pairs, [&](const auto &pair) {
-            return pair.first == access.buffer;
-          }))
-        pairs.push_back({access.buffer, access.buffer});
-  llvm::append_range(pairs, overlaps);
-  return pairs;
+      if (llvm::none_of(all, [&](const BufferOverlap &overlap) {
+            return overlap.a == access.buffer;
+          })) {
+        BufferOverlap &self = all.emplace_back();
+        self.a = self.b = access.buffer;
+        // All slots of a scratch buffer may lie in one place.
+        bool isScratch = isa<ScratchOp>(access.buffer.declaration);
+        for (int64_t i = 0, end = getStages(access.buffer); i < end; ++i)
+          for (int64_t j = 0; j < end; ++j)
+            if (i == j || isScratch)
+              self.slots.push_back({i, j});
+      }
+  llvm::append_range(all, overlaps);
+  return all;
 }
 
 /// Why roles wait for each other: a wait for content that is read only after
@@ -186,7 +194,7 @@ ScheduleAnalysis::findWaits(ScheduleConflict *conflict) {
   auto isKept = [&](const WaitEdge &wait) {
     return llvm::is_contained(waits, wait);
   };
-  std::vector<std::pair<BufferId, BufferId>> pairs = getPairs(traces, overlaps);
+  std::vector<BufferOverlap> pairs = getAllOverlaps();
   requirements.clear();
   for (const Trace &trace : traces) {
     HappensBefore closure = trace.close(isKept);
@@ -201,10 +209,11 @@ ScheduleAnalysis::findWaits(ScheduleConflict *conflict) {
     requirements.push_back(std::move(*collected));
   }
 
-  // Drop what the others imply, first those that stall: drains, then overlaps.
+  // Drop what the others imply, first those that stall: drains, then overlaps,
+  // of these first those for the latest content.
   std::vector<WaitEdge> order = waits;
   llvm::stable_sort(order, [](const WaitEdge &a, const WaitEdge &b) {
-    return a.kind > b.kind;
+    return std::make_pair(-a.kind, a.back) < std::make_pair(-b.kind, b.back);
   });
   std::vector<std::pair<WaitEdge, ScheduleConflict>> needed;
   for (const WaitEdge &candidate : order) {
@@ -271,33 +280,44 @@ bool ScheduleAnalysis::isHandedOverInTurn(Operation *channel) const {
   });
 }
 
-std::optional<unsigned> ScheduleAnalysis::countWaits(BufferId a,
-                                                     BufferId b) const {
-  std::pair<BufferId, BufferId> pair = {a, b};
+std::optional<ScheduleAnalysis::WaitCount>
+ScheduleAnalysis::countWaits(const BufferOverlap &overlap) const {
   auto isOrdered = [&](const Trace &trace, const HappensBefore &closure) {
     return !closure.isCyclic() &&
-           collectRequirements(trace, closure, pair, nullptr).has_value();
+           collectRequirements(trace, closure, overlap, nullptr).has_value();
   };
   if (llvm::all_of(llvm::zip(traces, foundClosures), [&](const auto &both) {
         return isOrdered(std::get<0>(both), std::get<1>(both));
       }))
-    return 0;
-  std::vector<WaitEdge> added;
-  for (const Trace &base : traces) {
-    Trace trace = base;
-    trace.addOverlap(a, b);
-    trace.addOverlap(b, a);
-    HappensBefore closure = trace.close([&](const WaitEdge &wait) {
-      if (wait.kind != WaitEdge::Overlap)
-        return llvm::is_contained(found, wait);
-      if (!llvm::is_contained(added, wait))
-        added.push_back(wait);
-      return true;
-    });
-    if (!isOrdered(trace, closure))
-      return std::nullopt;
-  }
-  return added.size();
+    return WaitCount();
+  // How many more do it, for older contents alone or for the latest too.
+  auto count = [&](bool hasLatest) -> std::optional<unsigned> {
+    std::vector<WaitEdge> added;
+    for (const Trace &base : traces) {
+      Trace trace = base;
+      trace.addOverlap(overlap.a, overlap.b);
+      trace.addOverlap(overlap.b, overlap.a);
+      HappensBefore closure = trace.close([&](WaitEdge wait) {
+        if (wait.kind != WaitEdge::Overlap)
+          return llvm::is_contained(found, wait);
+        if (wait.back == 1 && !hasLatest)
+          return false;
+        // For whichever content: one wait.
+        wait.back = 1;
+        if (!llvm::is_contained(added, wait))
+          added.push_back(wait);
+        return true;
+      });
+      if (!isOrdered(trace, closure))
+        return std::nullopt;
+    }
+    return added.size();
+  };
+  if (auto waits = count(/*hasLatest=*/false))
+    return WaitCount{*waits, 0};
+  if (auto waits = count(/*hasLatest=*/true))
+    return WaitCount{*waits, *waits};
+  return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//

@@ -54,7 +54,9 @@ unsigned ScheduleExecution::addAsync(unsigned issue) {
 ScheduleExecution::Bound ScheduleExecution::getBound(Value value) {
   if (auto scratch = value.getDefiningOp<ScratchOp>()) {
     BufferId buffer{scratch, 0};
-    return {buffer, scratchContents[scratch], getRange(buffer)};
+    int64_t content = scratchContents[scratch];
+    return {buffer, content,
+            getRange(buffer, getScratchSlot(scratch, content))};
   }
   if (auto accumulator = value.getDefiningOp<AccumulatorOp>()) {
     BufferId buffer{accumulator, 0};
@@ -66,9 +68,9 @@ ScheduleExecution::Bound ScheduleExecution::getBound(Value value) {
 void ScheduleExecution::addAccess(Value value, bool isWrite, Agent agent,
                                   unsigned thread, unsigned issue,
                                   unsigned event, Operation *op) {
+  if (auto scratch = value.getDefiningOp<ScratchOp>(); scratch && isWrite)
+    ++scratchContents[scratch];
   Bound what = getBound(value);
-  if (isWrite && isa<ScratchOp>(what.buffer.declaration))
-    what.content = ++scratchContents[what.buffer.declaration];
   Thread &state = threads[thread];
   Access access{what.buffer,
                 what.content,

@@ -240,18 +240,32 @@ std::optional<ScheduleFinding> Checker::checkDeadlock() {
 }
 
 /// Whether `earlier`, of the use `previous`, has arrived before `arrival`. What
-/// a thread does in order says nothing of the others that it stands for.
+/// a thread does in order says nothing of the others that it stands for, but
+/// for where all of them have met since: at a team barrier, or by arriving at a
+/// barrier whose use has completed.
 bool Checker::hasArrived(const ScheduleExecution::Arrival &earlier,
                          const ScheduleExecution::Use &previous,
                          const ScheduleExecution::Arrival &arrival) const {
   if (earlier.count <= 1 || earlier.thread != arrival.thread)
     return isBeforeOrAt(earlier.event, arrival.event);
-  return isBeforeOrAt(previous.completion, arrival.event) ||
-         llvm::any_of(execution.getTeamBarriers(earlier.thread),
-                      [&](unsigned barrier) {
-                        return isBefore(earlier.event, barrier) &&
-                               isBefore(barrier, arrival.event);
-                      });
+  if (isBeforeOrAt(previous.completion, arrival.event) ||
+      llvm::any_of(execution.getTeamBarriers(earlier.thread),
+                   [&](unsigned barrier) {
+                     return isBefore(earlier.event, barrier) &&
+                            isBefore(barrier, arrival.event);
+                   }))
+    return true;
+  auto haveMet = [&](const ScheduleExecution::Use &use) {
+    return use.completion != none && isBefore(use.completion, arrival.event) &&
+           llvm::any_of(use.arrivals, [&](const auto &later) {
+             return later.thread == earlier.thread &&
+                    later.count >= earlier.count &&
+                    isBefore(earlier.event, later.event);
+           });
+  };
+  return llvm::any_of(execution.getBarriers(), [&](const auto &entry) {
+    return llvm::any_of(entry.second.uses, haveMet);
+  });
 }
 
 std::optional<ScheduleFinding> Checker::checkPhases() {

@@ -191,7 +191,9 @@ private:
 
   Bound getBound(Value value) {
     if (auto scratch = value.getDefiningOp<ScratchOp>())
-      return {{scratch, 0}, 0, scratchContents[scratch]};
+      return {{scratch, 0},
+              getScratchSlot(scratch, scratchContents[scratch]),
+              scratchContents[scratch]};
     if (auto accumulator = value.getDefiningOp<AccumulatorOp>())
       return {{accumulator, 0}, 0, workTile};
     return bound.lookup(value);
@@ -384,12 +386,19 @@ void Trace::addOverlap(BufferId host, BufferId guest) {
     if (!(write.buffer == guest))
       continue;
     auto count = write.puts.find(host.declaration);
-    if (count == write.puts.end() || count->second == 0)
+    if (count == write.puts.end())
       continue;
-    for (unsigned release : it->second[count->second - 1])
-      waitEdges.push_back(
-          {WaitEdge{WaitEdge::Overlap, host.declaration, write.op},
-           {release, write.node}});
+    // The latest content, and the one in the slot that is written next.
+    for (int64_t back : {int64_t(1), getStages(host)}) {
+      if (back > count->second)
+        continue;
+      for (unsigned release : it->second[count->second - back])
+        waitEdges.push_back(
+            {WaitEdge{WaitEdge::Overlap, host.declaration, write.op, back},
+             {release, write.node}});
+      if (getStages(host) == 1)
+        break;
+    }
   }
 }
 

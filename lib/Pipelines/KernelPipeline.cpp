@@ -19,8 +19,12 @@ void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
   choose.chip = options.chip;
   choose.explain = options.explainChoice;
   choose.ordering = options.ordering;
-  auto give = [](int64_t &given, const auto &option) {
-    if (option.hasValue())
+  // It knows nothing of how probabilities are handed over: with that given,
+  // none is chosen.
+  const bool isGiven = options.probabilityParts.hasValue() ||
+                       options.probabilityBuffers.hasValue();
+  auto give = [&](int64_t &given, const auto &option) {
+    if (isGiven || option.hasValue())
       given = option;
   };
   give(choose.queryTiles, options.queryTiles);
@@ -28,8 +32,8 @@ void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
   give(choose.stages, options.stages);
   give(choose.scoreBuffers, options.scoreBuffers);
   give(choose.scoresAhead, options.scoresAhead);
-  auto giveFlag = [](std::string &given, const auto &option) {
-    if (option.hasValue())
+  auto giveFlag = [&](std::string &given, const auto &option) {
+    if (isGiven || option.hasValue())
       given = option ? "true" : "false";
   };
   giveFlag(choose.scoresFirst, options.scoresFirst);
@@ -55,6 +59,8 @@ void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
   roles.scoresFirst = options.scoresFirst;
   roles.scoreBuffers = options.scoreBuffers;
   roles.scoresAhead = options.scoresAhead;
+  roles.probabilityParts = options.probabilityParts;
+  roles.probabilityBuffers = options.probabilityBuffers;
   roles.shareScales = options.shareScales;
   roles.queriesInTmem = options.queriesInTmem;
   roles.matmulStages = options.matmulStages;

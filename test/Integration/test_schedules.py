@@ -115,6 +115,16 @@ SCHEDULES = [
     dict(key_tile=32, scores_ahead=2, queries_in_tmem=1, query_tiles=1,
          stages=2, ordering="documented"),
     dict(share_scales=1, factor_first="false"),
+    dict(key_tile=128, query_tiles=2, probability_parts=2),
+    dict(key_tile=128, query_tiles=2, probability_parts=4,
+         factor_first="false"),
+    dict(key_tile=128, query_tiles=2, scores_first=1, probability_parts=2),
+    dict(key_tile=96, scores_ahead=2, share_scales=1, probability_parts=3,
+         ordering="documented"),
+    dict(key_tile=64, query_tiles=2, score_buffers=2),
+    dict(key_tile=64, query_tiles=2, score_buffers=2, probability_buffers=2),
+    dict(key_tile=64, query_tiles=2, score_buffers=2, probability_buffers=2,
+         probability_parts=2),
 ]
 # Sizes that no tile divides, several query heads a key head, each mask, each
 # kind of scale.
@@ -147,7 +157,10 @@ def test_schedules(options, case, chip, orders):
     dict(scores_first=1), dict(queries_in_tmem=1),
     dict(scores_ahead=2, queries_in_tmem=1), dict(key_tile=64, score_buffers=2),
     dict(key_tile=64, score_buffers=2, scores_first=1, query_tiles=1),
-    dict(key_tile=64, score_buffers=2, scores_ahead=3)], ids=name)
+    dict(key_tile=64, score_buffers=2, scores_ahead=3),
+    dict(key_tile=128, probability_parts=4, scores_first=1),
+    dict(key_tile=64, score_buffers=2, probability_buffers=2,
+         probability_parts=2)], ids=name)
 def test_schedules_of_narrow_heads(options):
     results = run_orders(NARROW, ORDERS[:3], **options)
     check_against_expected(NARROW, *results[0])

@@ -7,6 +7,10 @@
 // RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --key-tile=64 | FileCheck %s
 // RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --scores-first=true | FileCheck %s
 // RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --key-tile=96 --share-scales=1 --scores-ahead=2 | FileCheck %s
+// RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --key-tile=64 --scores-ahead=2 --queries-in-tmem=1 --probability-parts=2 | FileCheck %s
+// RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --key-tile=128 --query-tiles=2 --probability-parts=2 | FileCheck %s
+// RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --key-tile=128 --query-tiles=2 --probability-parts=4 --scores-first=1 | FileCheck %s
+// RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --key-tile=64 --query-tiles=2 --score-buffers=2 --probability-buffers=2 --chip=sm_103a | FileCheck %s
 
 // CHECK-NOT: {{ [1-9][0-9]* bytes}}
 // CHECK: attention_forward_kernel: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled

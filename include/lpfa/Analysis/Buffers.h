@@ -34,6 +34,11 @@ llvm::StringRef getBufferName(mlir::Operation *declaration);
 /// How many slots the buffer's ring has.
 int64_t getStages(BufferId buffer);
 
+/// The slot of a scratch buffer's content, counted from 1, 0 being none yet.
+inline int64_t getScratchSlot(ScratchOp scratch, int64_t content) {
+  return std::max<int64_t>(content - 1, 0) % int64_t(scratch.getStages());
+}
+
 /// The names of the roles that write and read a buffer.
 struct BufferRoles {
   std::vector<std::string> writers, readers;
@@ -55,9 +60,24 @@ struct MemoryRange {
 
 llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const MemoryRange &range);
 
-/// What a placed buffer takes in all, and in one slot.
+/// What a placed buffer takes from its first slot to its last, and in one slot.
 MemoryRange getRange(BufferId buffer);
 MemoryRange getRange(BufferId buffer, int64_t slot);
+
+/// Two buffers, and which slots of the one share memory with which of the
+/// other.
+struct BufferOverlap {
+  BufferId a, b;
+  std::vector<std::pair<int64_t, int64_t>> slots;
+
+  bool isOf(int64_t slotA, int64_t slotB) const {
+    return llvm::is_contained(slots, std::make_pair(slotA, slotB));
+  }
+};
+
+/// What two buffers share in these places.
+BufferOverlap getOverlap(BufferId a, PlaceAttr placeA, BufferId b,
+                         PlaceAttr placeB);
 
 } // namespace lpfa
 

@@ -41,8 +41,8 @@ public:
   explicit ScheduleAnalysis(std::vector<Trace> traces)
       : traces(std::move(traces)) {}
 
-  /// Lets contents of the two buffers share memory.
-  void addOverlap(BufferId a, BufferId b);
+  /// Lets contents of two buffers share memory.
+  void addOverlap(const BufferOverlap &overlap);
 
   /// The same for all buffers of a placed kernel whose places overlap.
   void addOverlaps(KernelOp kernel);
@@ -66,9 +66,15 @@ public:
   /// with the waits that `findWaits` found.
   bool isHandedOverInTurn(mlir::Operation *channel) const;
 
-  /// How many waits beyond those that `findWaits` found let the two buffers
-  /// share memory: none where these suffice, nothing where no wait can do it.
-  std::optional<unsigned> countWaits(BufferId a, BufferId b) const;
+  /// Waits, and those among them for the latest content of a channel, which
+  /// stall longer than those for what was there before.
+  struct WaitCount {
+    unsigned waits = 0, latest = 0;
+  };
+
+  /// How many waits beyond those that `findWaits` found let two buffers share
+  /// memory: none where these suffice, nothing where no wait can do it.
+  std::optional<WaitCount> countWaits(const BufferOverlap &overlap) const;
 
 private:
   /// What must hold of one execution: `first` before `second`.
@@ -77,11 +83,13 @@ private:
   };
   static std::optional<std::vector<Requirement>>
   collectRequirements(const Trace &trace, const HappensBefore &closure,
-                      llvm::ArrayRef<std::pair<BufferId, BufferId>> pairs,
+                      llvm::ArrayRef<BufferOverlap> overlaps,
                       ScheduleConflict *conflict);
+  /// Every buffer with itself, and what overlaps.
+  std::vector<BufferOverlap> getAllOverlaps() const;
 
   std::vector<Trace> traces;
-  std::vector<std::pair<BufferId, BufferId>> overlaps;
+  std::vector<BufferOverlap> overlaps;
   /// Of each trace, what every choice of waits must keep.
   std::vector<std::vector<Requirement>> requirements;
   std::vector<WaitEdge> found;

@@ -45,8 +45,8 @@ struct WaitEdge {
     Free,
     /// A role's give of an accumulator before the other role's take.
     Turn,
-    /// The readers' release of the channel's latest content before `op`, which
-    /// writes to memory that overlaps it.
+    /// The readers' release of the channel's latest content, or of one `back`
+    /// contents ago, before `op`, which writes to memory that overlaps it.
     Overlap,
     /// What the tensor core was given before the role's own latest put, release
     /// or give, before `op`, a later operation of the role: the wait stands for
@@ -59,10 +59,12 @@ struct WaitEdge {
   /// The op that waits: an acquire, a take, the overlapping write, or the
   /// operation of the tensor core.
   mlir::Operation *op;
+  /// Of an overlap, 1 for the latest content.
+  int64_t back = 1;
 
   bool operator==(const WaitEdge &other) const {
     return kind == other.kind && declaration == other.declaration &&
-           op == other.op;
+           back == other.back && op == other.op;
   }
 };
 

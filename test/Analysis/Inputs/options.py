@@ -28,6 +28,9 @@ ROLES = {
     FIRST + "score-buffers=2 ": [FIRST + "score-buffers=2"],
     AHEAD + "share-scales=true ": [AHEAD + "share-scales=true"],
     AHEAD + "queries-in-tmem=true ": [AHEAD + "queries-in-tmem=true"],
+    "probability-parts ": ["probability-parts=2", FIRST + "probability-parts=2",
+                           AHEAD + "probability-parts=2"],
+    "probability-buffers ": ["score-buffers=2 probability-buffers=2"],
 }
 
 
@@ -38,6 +41,8 @@ def judge(dim, q, k, roles, ordering):
                  "--remarks-filter-analyse=lpfa-schedule", "-o", "/dev/null")
     if "finds no place for its tiles" in result.stderr:
         return "no room in tensor memory"
+    if "probability-parts must divide" in result.stderr:
+        return "no such parts"
     if result.returncode:
         sys.exit(f"{dim=} {q=} {k=} {roles=} {ordering=}: {result.stderr}")
     return re.search(r'Remark="?(safe.*?)"?$', result.stderr, re.M).group(1)

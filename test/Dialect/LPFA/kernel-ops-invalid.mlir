@@ -420,6 +420,37 @@ func.func private @place_c1() attributes {p = #lpfa.place<tensor, 0, 0>}
 
 // -----
 
+// expected-error @below {{distance must be 0 or not less than size (C1)}}
+func.func private @place_c1_distance() attributes {p = #lpfa.place<tensor, 0, 16, -8>}
+
+// -----
+
+lpfa.kernel @place_before_memory stage(placed) threads(128) tensor_columns(128) () {
+  // expected-error @below {{lies outside what the kernel allocates (C3)}}
+  %s = lpfa.scratch "s" stages(2) at <tensor, 32, 4, -64> : !lpfa.buffer<32x4x4xf8E8M0FNU, tensor>
+  lpfa.role "all" warps(4 from 0) registers(128) {
+  }
+}
+
+// -----
+
+lpfa.kernel @scratch_c2 stage(roles) threads(128) () {
+  // expected-error @below {{stages must be positive (C2)}}
+  %s = lpfa.scratch "s" stages(0) : !lpfa.buffer<32x4x4xf8E8M0FNU, tensor>
+}
+
+// -----
+
+lpfa.kernel @scratch_c2_uses stage(roles) threads(128) () {
+  // expected-error @below {{with several stages must be written by copies and read by products only (C2)}}
+  %s = lpfa.scratch "s" stages(2) : !lpfa.buffer<128x128xf32, tensor>
+  lpfa.role "all" warps(4 from 0) registers(128) {
+    %x = lpfa.read %s : !lpfa.buffer<128x128xf32, tensor> -> !lpfa.tile<128x128xf32>
+  }
+}
+
+// -----
+
 lpfa.kernel @load_async_c1 stage(roles) threads(128) (%x: !lpfa.view<?xf32>, %i: index) {
   %b = lpfa.scratch "b" : !lpfa.buffer<128xf32, tensor>
   lpfa.role "load" warps(1 from 0) registers(48) elected {
@@ -459,6 +490,19 @@ lpfa.kernel @mma_c1 stage(roles) threads(128) () {
   lpfa.role "mma" warps(1 from 0) registers(48) elected {
     // expected-error @below {{shapes must agree, with the inner size a multiple of 32 and an f32 result (C1)}}
     lpfa.mma %a, %b scaled %s, %s into %d : !lpfa.buffer<128x128xf8E4M3FN, shared>, !lpfa.buffer<64x128xf8E4M3FN, shared>, !lpfa.buffer<128x128xf32, tensor>
+  }
+}
+
+// -----
+
+lpfa.kernel @mma_c2 stage(roles) threads(128) () {
+  %a = lpfa.scratch "a" : !lpfa.buffer<128x64xf8E4M3FN, tensor>
+  %b = lpfa.scratch "b" : !lpfa.buffer<128x128xf8E4M3FN, shared>
+  %s = lpfa.scratch "s" : !lpfa.buffer<32x4x4xf8E8M0FNU, tensor>
+  %d = lpfa.scratch "d" : !lpfa.buffer<128x128xf32, tensor>
+  lpfa.role "mma" warps(1 from 0) registers(48) elected {
+    // expected-error @below {{must have a part that lies in the depth of b, a multiple of that of a (C2)}}
+    lpfa.mma %a, %b scaled %s, %s into %d part(2) : !lpfa.buffer<128x64xf8E4M3FN, tensor>, !lpfa.buffer<128x128xf8E4M3FN, shared>, !lpfa.buffer<128x128xf32, tensor>
   }
 }
 
@@ -554,6 +598,24 @@ lpfa.kernel @softmax_c3_degree stage(tile) () {
   %r = lpfa.splat 0.0 : !lpfa.tile<128xf32>
   // expected-error @below {{has polynomials of degree 5, which must be 3 or 4 (C3)}}
   %p, %sp, %l = lpfa.softmax_probabilities %x, %r, %r, %r scale(1.0) <row_max> polynomial(4, 5) : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x128xf8E4M3FN>
+}
+
+// -----
+
+lpfa.kernel @softmax_probabilities_c4 stage(tile) () {
+  %x = lpfa.splat 0.0 : !lpfa.tile<128x128xf32>
+  %r = lpfa.splat 0.0 : !lpfa.tile<128xf32>
+  // expected-error @below {{must have a part that lies in the scores' columns, a multiple of its own, these of 32 (C4)}}
+  %p, %sp, %l = lpfa.softmax_probabilities %x, %r, %r, %r scale(1.0) <row_max> part(2) : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x64xf8E4M3FN>
+}
+
+// -----
+
+lpfa.kernel @softmax_probabilities_c4_columns stage(tile) () {
+  %x = lpfa.splat 0.0 : !lpfa.tile<128x128xf32>
+  %r = lpfa.splat 0.0 : !lpfa.tile<128xf32>
+  // expected-error @below {{must have a part that lies in the scores' columns, a multiple of its own, these of 32 (C4)}}
+  %p, %sp, %l = lpfa.softmax_probabilities %x, %r, %r, %r scale(1.0) <row_max> part(0) : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x16xf8E4M3FN>
 }
 
 // -----

@@ -95,7 +95,7 @@ static void forEachPlace(Operation *op,
       callback(*accumulator.getPlace(), 1);
   } else if (auto scratch = dyn_cast<ScratchOp>(op)) {
     if (scratch.getPlace())
-      callback(*scratch.getPlace(), 1);
+      callback(*scratch.getPlace(), scratch.getStages());
   }
 }
 
@@ -175,7 +175,9 @@ LogicalResult KernelOp::verifyRegions() {
     forEachPlace(op, [&](PlaceAttr place, int64_t stages) {
       uint64_t limit =
           place.getSpace() == MemorySpace::Tensor ? columns : bytes;
-      fits &= uint64_t(place.getOffset() + place.getSize() * stages) <= limit;
+      int64_t last = place.getOffset() + place.getDistance() * (stages - 1);
+      fits &= last >= 0 && uint64_t(std::max(place.getOffset(), last) +
+                                    place.getSize()) <= limit;
     });
     if (!fits)
       return op->emitOpError("lies outside what the kernel allocates (C3)");

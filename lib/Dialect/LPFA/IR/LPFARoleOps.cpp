@@ -74,6 +74,13 @@ LogicalResult AccumulatorOp::verify() {
 }
 
 LogicalResult ScratchOp::verify() {
+  if (int64_t(getStages()) <= 0)
+    return emitOpError("stages must be positive (C2)");
+  if (getStages() > 1 &&
+      !llvm::all_of(getBuffer().getUsers(),
+                    llvm::IsaPred<CopyScalesOp, CopyTileOp, MmaOp>))
+    return emitOpError("with several stages must be written by copies and read "
+                       "by products only (C2)");
   return getPlace()
              ? verifyPlace(*this, getBuffer().getType(), *getPlace(), "C1")
              : success();
@@ -147,6 +154,12 @@ LogicalResult MmaOp::verify() {
   int64_t k = a.getShape()[1];
   int64_t bk = b.getShape()[getTransposeB() ? 1 : 0];
   int64_t bn = b.getShape()[getTransposeB() ? 0 : 1];
+  if (std::optional<uint64_t> part = getPart()) {
+    if (bk % k || int64_t(*part) < 0 || int64_t(*part) >= bk / k)
+      return emitOpError("must have a part that lies in the depth of b, a "
+                         "multiple of that of a (C2)");
+    bk = k;
+  }
   if (k != bk || a.getShape()[0] != d.getShape()[0] || bn != d.getShape()[1] ||
       k % 32 || !d.getElementType().isF32())
     return emitOpError("shapes must agree, with the inner size a multiple of "

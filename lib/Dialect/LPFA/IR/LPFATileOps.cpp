@@ -265,9 +265,23 @@ LogicalResult SoftmaxMaximumOp::verify() {
 
 LogicalResult SoftmaxProbabilitiesOp::verify() {
   TileType scores = getScores().getType();
-  if (failed(verifySoftmax(
-          *this, scores, {getMaximum(), getSum(), getFactor(), getNewSum()})) ||
-      failed(verifyProbabilities(*this, scores, getProbabilities().getType(),
+  if (failed(verifySoftmax(*this, scores,
+                           {getMaximum(), getSum(), getFactor(), getNewSum()})))
+    return failure();
+  TileType probabilities = getProbabilities().getType();
+  if (std::optional<uint64_t> part = getPart()) {
+    int64_t columns = scores.getShape()[1];
+    int64_t width =
+        probabilities.getRank() == 2 ? probabilities.getShape()[1] : 0;
+    if (width <= 0 || width % 32 || columns % width || int64_t(*part) < 0 ||
+        int64_t(*part) >= columns / width)
+      return emitOpError("must have a part that lies in the scores' columns, a "
+                         "multiple of its own, these of 32 (C4)");
+    probabilities =
+        TileType::get(getContext(), {probabilities.getShape()[0], columns},
+                      probabilities.getElementType());
+  }
+  if (failed(verifyProbabilities(*this, scores, probabilities,
                                  getScales().getType(), getPScale())))
     return failure();
   if (std::optional<uint64_t> columns = getPolynomialColumns()) {

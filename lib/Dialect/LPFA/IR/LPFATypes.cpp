@@ -191,22 +191,33 @@ Attribute PlaceAttr::parse(AsmParser &parser, Type) {
   int64_t offset, size;
   if (parser.parseLess() || parseSpace(parser, space) || parser.parseComma() ||
       parser.parseInteger(offset) || parser.parseComma() ||
-      parser.parseInteger(size) || parser.parseGreater())
+      parser.parseInteger(size))
     return {};
-  return parser.getChecked<PlaceAttr>(parser.getContext(), space, offset, size);
+  int64_t distance = size;
+  if (succeeded(parser.parseOptionalComma()) && parser.parseInteger(distance))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<PlaceAttr>(parser.getContext(), space, offset, size,
+                                      distance);
 }
 
 void PlaceAttr::print(AsmPrinter &printer) const {
   printer << '<' << stringifyMemorySpace(getSpace()) << ", " << getOffset()
-          << ", " << getSize() << '>';
+          << ", " << getSize();
+  if (getDistance() != getSize())
+    printer << ", " << getDistance();
+  printer << '>';
 }
 
 LogicalResult PlaceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                MemorySpace space, int64_t offset,
-                                int64_t size) {
+                                MemorySpace space, int64_t offset, int64_t size,
+                                int64_t distance) {
   if (offset < 0 || size <= 0)
     return emitError()
            << "offset must not be negative and size must be positive (C1)";
+  if (distance != 0 && std::abs(distance) < size)
+    return emitError() << "distance must be 0 or not less than size (C1)";
   return success();
 }
 

@@ -537,7 +537,7 @@ void InsertBarriers::rewriteRole(RoleOp role) {
     const Barriers &made = channelBarriers[channel];
     bool isDrain = wait.kind == WaitEdge::Drain;
     emitWait(builder, isDrain && writes(role, channel) ? made.full : made.free,
-             getCursor(role, channel), isDrain ? 1 : channel.getStages());
+             getCursor(role, channel), wait.back);
   }
   SmallVector<Operation *> ops;
   role->walk([&](Operation *op) {

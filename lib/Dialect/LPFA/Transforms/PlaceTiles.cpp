@@ -31,11 +31,8 @@ private:
   LogicalResult placeTensorMemory(KernelOp kernel);
   LogicalResult placeSharedMemory(KernelOp kernel);
   void setPlaces(KernelOp kernel);
-  void setPlace(BufferId buffer, int64_t offset) {
-    places.push_back({buffer, offset});
-  }
 
-  std::vector<std::pair<BufferId, int64_t>> places;
+  std::vector<std::pair<BufferId, PlaceAttr>> places;
   int64_t tensorColumns = 0, sharedBytes = 0;
 };
 } // namespace
@@ -57,11 +54,31 @@ namespace {
 /// A buffer of tensor memory that wants a place.
 struct Tile {
   BufferId buffer;
-  int64_t columns;
+  /// Columns of a slot, and how many slots there are.
+  int64_t size, stages;
   /// Results of products are large; the others may lie inside one of them.
   bool isLarge;
+  /// From slot to slot, where the tile lies by itself: all places of a scratch
+  /// buffer may be one.
+  int64_t ownDistance;
   int64_t offset = -1;
+  int64_t distance = ownDistance;
+
+  int64_t getColumns() const { return size + (stages - 1) * ownDistance; }
+  int64_t getBegin(int64_t slot) const { return offset + slot * distance; }
+  int64_t getEnd() const {
+    return std::max(offset, getBegin(stages - 1)) + size;
+  }
+  PlaceAttr getPlace() const {
+    return PlaceAttr::get(buffer.declaration->getContext(), MemorySpace::Tensor,
+                          offset, size, distance);
+  }
 };
+
+/// What two tiles share where they lie.
+static BufferOverlap getOverlap(const Tile &a, const Tile &b) {
+  return getOverlap(a.buffer, a.getPlace(), b.buffer, b.getPlace());
+}
 
 /// Columns that large tiles take in turns, or that none takes.
 struct Slot {
@@ -71,16 +88,23 @@ struct Slot {
 
 /// Exact search for the columns of all tiles. Large tiles lie side by side or
 /// take turns in a slot; the others lie side by side in a slot or in the
-/// columns that are left. It takes the fewest added waits, then the first
+/// columns that are left, or each slot of their ring inside that of a large
+/// ring as deep. It takes the fewest added waits, then the first
 /// places in order, that `accept` takes.
 class PlacementSearch {
 public:
-  /// The waits that two tiles in the same columns need; nothing where no wait
-  /// lets them share.
-  using Cost = std::optional<unsigned>;
+  /// Which slot of the guest lies in which of the host: any in any, each in
+  /// that of the same number, or in the next.
+  enum Sharing { All, Same, Next };
 
-  PlacementSearch(std::vector<Tile> &tiles, int64_t limit,
-                  function_ref<Cost(unsigned, unsigned)> getCost,
+  /// The waits that two tiles in the same columns need, and among equals those
+  /// that stall longer; nothing where no wait lets them share.
+  static constexpr unsigned perWait = 256;
+  using Cost = std::optional<unsigned>;
+  using CostFunction =
+      function_ref<Cost(unsigned host, unsigned guest, Sharing sharing)>;
+
+  PlacementSearch(std::vector<Tile> &tiles, int64_t limit, CostFunction getCost,
                   function_ref<bool(ArrayRef<Tile>)> accept)
       : tiles(tiles), limit(limit), getCost(getCost), accept(accept) {}
 
@@ -111,22 +135,28 @@ private:
   }
 
   /// The waits of a tile in a slot, which those placed there before may share.
-  Cost getCostIn(unsigned index, const Slot &slot) {
+  Cost getCostIn(unsigned index, const Slot &slot, Sharing sharing) {
     unsigned sum = 0;
     for (unsigned host : slot.hosts) {
-      Cost cost = getCost(host, index);
+      Cost cost = getCost(host, index, sharing);
       if (!cost)
         return std::nullopt;
       sum += *cost;
     }
-    if (sum == 0 || tiles[index].isLarge)
+    const Tile &tile = tiles[index];
+    if (sum == 0 || tile.isLarge)
       return sum;
-    for (unsigned other = 0; other < index; ++other)
-      if (!tiles[other].isLarge && tiles[other].offset >= slot.begin &&
-          tiles[other].offset < slot.end &&
-          getProduct(tiles[other]) == getProduct(tiles[index]))
+    const unsigned stalls = sum % perWait != 0;
+    bool isShared = false;
+    for (const Tile &other : ArrayRef(tiles).take_front(index)) {
+      if (other.isLarge || other.offset < slot.begin ||
+          other.offset >= slot.end || getProduct(other) != getProduct(tile))
+        continue;
+      if (other.distance == tile.distance)
         return 0;
-    return 1;
+      isShared = true;
+    }
+    return isShared ? stalls : perWait + stalls;
   }
 
   void visit(unsigned index, unsigned cost) {
@@ -150,7 +180,7 @@ private:
   void visitLarge(unsigned index, unsigned cost) {
     Tile &tile = tiles[index];
     // Columns of its own first, then those of tiles before.
-    int64_t width = llvm::alignTo(tile.columns, getAlignment(tile));
+    int64_t width = llvm::alignTo(tile.getColumns(), getAlignment(tile));
     if (next + width <= limit) {
       tile.offset = next;
       slots.push_back({next, next + width, {index}});
@@ -160,8 +190,8 @@ private:
       slots.pop_back();
     }
     for (unsigned i = 0; i < slots.size(); ++i) {
-      Cost added = getCostIn(index, slots[i]);
-      if (!added || tile.columns > slots[i].end - slots[i].begin)
+      Cost added = getCostIn(index, slots[i], All);
+      if (!added || tile.getColumns() > slots[i].end - slots[i].begin)
         continue;
       tile.offset = slots[i].begin;
       slots[i].hosts.push_back(index);
@@ -170,36 +200,69 @@ private:
     }
   }
 
+  /// Moves the tile to the first columns that the small tiles before it have
+  /// left.
+  void skipTaken(unsigned index) {
+    Tile &tile = tiles[index];
+    tile.offset = llvm::alignTo(tile.offset, getAlignment(tile));
+    auto isTaken = [&](const Tile &other) {
+      for (int64_t i = 0; i < tile.stages; ++i)
+        for (int64_t j = 0; j < other.stages; ++j) {
+          int64_t otherEnd = other.getBegin(j) + other.size;
+          if (other.isLarge ||
+              other.getBegin(j) >= tile.getBegin(i) + tile.size ||
+              tile.getBegin(i) >= otherEnd)
+            continue;
+          tile.offset =
+              llvm::alignTo(otherEnd - i * tile.distance, getAlignment(tile));
+          return true;
+        }
+      return false;
+    };
+    while (llvm::any_of(ArrayRef(tiles).take_front(index), isTaken))
+      ;
+  }
+
+  /// Whether every slot of the tile's ring has one of each host's for itself.
+  bool isAsDeep(const Tile &tile, const Slot &slot) const {
+    return tile.stages > 1 && llvm::all_of(slot.hosts, [&](unsigned host) {
+             return tiles[host].stages == tile.stages &&
+                    tiles[host].size == tiles[slot.hosts.front()].size;
+           });
+  }
+
   void visitSmall(unsigned index, unsigned cost) {
     Tile &tile = tiles[index];
-    auto tryIn = [&](const Slot &slot) {
-      Cost added = getCostIn(index, slot);
-      if (!added)
-        return;
-      // The first columns that the small tiles before it have left.
-      int64_t begin = llvm::alignTo(slot.begin, getAlignment(tile));
-      auto isTaken = [&](const Tile &other) {
-        if (other.isLarge || other.offset >= begin + tile.columns ||
-            begin >= other.offset + other.columns)
-          return false;
-        begin = llvm::alignTo(other.offset + other.columns, getAlignment(tile));
-        return true;
-      };
-      while (llvm::any_of(ArrayRef(tiles).take_front(index), isTaken))
-        ;
-      if (begin + tile.columns > slot.end)
-        return;
-      tile.offset = begin;
-      visit(index + 1, cost + *added);
+    auto tryIn = [&](const Slot &slot, Sharing sharing) {
+      tile.offset = slot.begin;
+      int64_t end = slot.end;
+      if (sharing != All) {
+        int64_t width = tiles[slot.hosts.front()].size;
+        end = slot.begin + tile.stages * width;
+        tile.offset += sharing == Next ? width : 0;
+        tile.distance = sharing == Next ? -width : width;
+      }
+      Cost added = getCostIn(index, slot, sharing);
+      skipTaken(index);
+      if (added && tile.getEnd() <= end)
+        visit(index + 1, cost + *added);
+      tile.distance = tile.ownDistance;
     };
-    tryIn({next, limit, {}});
-    for (const Slot &slot : slots)
-      tryIn(slot);
+    tryIn({next, limit, {}}, All);
+    for (const Slot &slot : slots) {
+      tryIn(slot, All);
+      if (!isAsDeep(tile, slot))
+        continue;
+      tryIn(slot, Same);
+      // Of two, the next of the last is the first.
+      if (tile.stages == 2)
+        tryIn(slot, Next);
+    }
   }
 
   std::vector<Tile> &tiles;
   int64_t limit;
-  function_ref<Cost(unsigned, unsigned)> getCost;
+  CostFunction getCost;
   function_ref<bool(ArrayRef<Tile>)> accept;
   std::vector<Slot> slots;
   int64_t next = 0;
@@ -224,20 +287,24 @@ static bool isResult(BufferId buffer) {
 
 LogicalResult PlaceTiles::placeTensorMemory(KernelOp kernel) {
   std::vector<Tile> tiles;
-  for (BufferId buffer : getBuffers(kernel, MemorySpace::Tensor))
-    tiles.push_back({buffer,
-                     getBufferType(buffer).getSize() * getStages(buffer),
-                     isResult(buffer)});
+  for (BufferId buffer : getBuffers(kernel, MemorySpace::Tensor)) {
+    int64_t size = getBufferType(buffer).getSize(), stages = getStages(buffer);
+    bool isOnePlace = stages > 1 && isa<ScratchOp>(buffer.declaration);
+    tiles.push_back(
+        {buffer, size, stages, isResult(buffer), isOnePlace ? 0 : size});
+  }
   // Large ones first, then wide ones: they are the hardest to place.
   llvm::stable_sort(tiles, [](const Tile &a, const Tile &b) {
     if (a.isLarge || b.isLarge)
       return a.isLarge && !b.isLarge;
-    return a.columns > b.columns;
+    return a.getColumns() > b.getColumns();
   });
 
   const int64_t limit = columns;
   auto accept = [](ArrayRef<Tile>) { return true; };
-  auto never = [](unsigned, unsigned) { return PlacementSearch::Cost(); };
+  auto never = [](unsigned, unsigned, PlacementSearch::Sharing) {
+    return PlacementSearch::Cost();
+  };
   if (!PlacementSearch(tiles, limit, never, accept).run()) {
     auto &traces = getAnalysis<KernelTraces>().traces;
     if (failed(traces))
@@ -245,11 +312,22 @@ LogicalResult PlaceTiles::placeTensorMemory(KernelOp kernel) {
     ScheduleAnalysis analysis(*traces);
     if (!analysis.findWaits())
       return kernel.emitOpError("has accesses that no wait can order");
-    std::map<std::pair<unsigned, unsigned>, PlacementSearch::Cost> costs;
-    auto getCost = [&](unsigned a, unsigned b) {
-      auto [it, inserted] = costs.try_emplace({a, b});
-      if (inserted)
-        it->second = analysis.countWaits(tiles[a].buffer, tiles[b].buffer);
+    using Sharing = PlacementSearch::Sharing;
+    std::map<std::tuple<unsigned, unsigned, Sharing>, PlacementSearch::Cost>
+        costs;
+    auto getCost = [&](unsigned host, unsigned guest, Sharing sharing) {
+      auto [it, inserted] = costs.try_emplace({host, guest, sharing});
+      if (inserted) {
+        BufferOverlap overlap{tiles[host].buffer, tiles[guest].buffer, {}};
+        for (int64_t i = 0; i < tiles[host].stages; ++i)
+          for (int64_t j = 0; j < tiles[guest].stages; ++j)
+            if (sharing == Sharing::All ||
+                i == (j + int64_t(sharing == Sharing::Next)) %
+                         tiles[host].stages)
+              overlap.slots.push_back({i, j});
+        if (auto count = analysis.countWaits(overlap))
+          it->second = count->waits * PlacementSearch::perWait + count->latest;
+      }
       return it->second;
     };
     // What is right for each two tiles must be so for all.
@@ -258,9 +336,8 @@ LogicalResult PlaceTiles::placeTensorMemory(KernelOp kernel) {
       ScheduleAnalysis whole(*traces);
       for (auto [i, a] : llvm::enumerate(placed))
         for (const Tile &b : placed.drop_front(i + 1))
-          if (a.offset < b.offset + b.columns &&
-              b.offset < a.offset + a.columns)
-            whole.addOverlap(a.buffer, b.buffer);
+          if (BufferOverlap overlap = getOverlap(a, b); !overlap.slots.empty())
+            whole.addOverlap(overlap);
       return whole.findWaits().has_value();
     };
     if (!PlacementSearch(tiles, limit, getCost, areRight).run()) {
@@ -277,7 +354,7 @@ LogicalResult PlaceTiles::placeTensorMemory(KernelOp kernel) {
         BufferRoles roles = getRoles(tile.buffer);
         diagnostic.attachNote(tile.buffer.declaration->getLoc())
             << "'" << getBufferName(tile.buffer.declaration) << "' takes "
-            << tile.columns << " columns, from its writing by "
+            << tile.getColumns() << " columns, from its writing by "
             << llvm::join(roles.writers, " and ") << " to its reading by "
             << llvm::join(roles.readers, " and ");
       }
@@ -285,13 +362,12 @@ LogicalResult PlaceTiles::placeTensorMemory(KernelOp kernel) {
     }
   }
   for (const Tile &tile : tiles) {
-    setPlace(tile.buffer, tile.offset);
-    tensorColumns = std::max(tensorColumns, tile.offset + tile.columns);
+    places.push_back({tile.buffer, tile.getPlace()});
+    tensorColumns = std::max(tensorColumns, tile.getEnd());
     if (llvm::any_of(tiles, [&](const Tile &other) {
           return !(other.buffer == tile.buffer) &&
-                 other.columns >= tile.columns &&
-                 other.offset < tile.offset + tile.columns &&
-                 tile.offset < other.offset + other.columns;
+                 other.getColumns() >= tile.getColumns() &&
+                 !getOverlap(tile, other).slots.empty();
         }))
       ++sharingTiles;
   }
@@ -315,8 +391,11 @@ LogicalResult PlaceTiles::placeSharedMemory(KernelOp kernel) {
   });
   for (BufferId buffer : buffers) {
     sharedBytes = llvm::alignTo(sharedBytes, getAlignment(buffer));
-    setPlace(buffer, sharedBytes);
-    sharedBytes += getBufferType(buffer).getSize() * getStages(buffer);
+    int64_t size = getBufferType(buffer).getSize();
+    places.push_back(
+        {buffer, PlaceAttr::get(kernel.getContext(), MemorySpace::Shared,
+                                sharedBytes, size)});
+    sharedBytes += size * getStages(buffer);
   }
   if (sharedBytes <= TargetModel::sharedMemoryBytes)
     return success();
@@ -360,9 +439,7 @@ void PlaceTiles::setPlaces(KernelOp kernel) {
       });
       if (it == places.end())
         break;
-      BufferType type = getBufferType(it->first);
-      attributes.push_back(
-          PlaceAttr::get(context, type.getSpace(), it->second, type.getSize()));
+      attributes.push_back(it->second);
     }
     if (attributes.empty())
       continue;

@@ -37,18 +37,38 @@ static StringRef getTileName(BufferId buffer) {
   return getBufferName(buffer.declaration);
 }
 
+/// The parts in which a tile lies: the slots of a ring by themselves where
+/// others lie between them.
+static std::vector<MemoryRange> getParts(BufferId tile) {
+  PlaceAttr place = getPlace(tile);
+  if (place.getDistance() == place.getSize() || place.getDistance() == 0)
+    return {getRange(tile)};
+  std::vector<MemoryRange> parts;
+  for (int64_t slot = 0; slot < getStages(tile); ++slot)
+    parts.push_back(getRange(tile, slot));
+  return parts;
+}
+
 void PrintTmemMap::printText(raw_ostream &os, ArrayRef<BufferId> tiles,
                              ArrayRef<OverlapProof> proofs) {
   KernelOp kernel = getOperation();
   os << "tensor memory of @" << kernel.getSymName() << ": "
      << kernel.getTensorColumns().value_or(0) << " columns\n";
-  for (auto [index, tile] : llvm::enumerate(tiles)) {
-    MemoryRange range = getRange(tile);
+  std::vector<std::pair<MemoryRange, BufferId>> lines;
+  for (BufferId tile : tiles)
+    for (MemoryRange part : getParts(tile))
+      lines.push_back({part, tile});
+  llvm::sort(lines, [](const auto &a, const auto &b) {
+    return std::make_tuple(a.first.begin, -a.first.end, getTileName(a.second)) <
+           std::make_tuple(b.first.begin, -b.first.end, getTileName(b.second));
+  });
+  for (auto [index, line] : llvm::enumerate(lines)) {
+    const auto &[range, tile] = line;
     os << llvm::format("%5lld-%-5lld", (long long)range.begin,
                        (long long)range.end);
     // Those before, in this order, that the tile lies in.
-    for (BufferId other : tiles.take_front(index))
-      if (getRange(other).contains(range))
+    for (const auto &other : ArrayRef(lines).take_front(index))
+      if (other.first.contains(range))
         os << " .";
     BufferRoles roles = getRoles(tile);
     os << " " << getTileName(tile) << ", written by "
@@ -65,14 +85,14 @@ void PrintTmemMap::printJSON(raw_ostream &os, ArrayRef<BufferId> tiles,
   KernelOp kernel = getOperation();
   llvm::json::Array tileArray, overlapArray;
   for (BufferId tile : tiles) {
-    MemoryRange range = getRange(tile);
     BufferRoles roles = getRoles(tile);
-    tileArray.push_back(
-        llvm::json::Object{{"name", getTileName(tile)},
-                           {"begin", range.begin},
-                           {"end", range.end},
-                           {"writers", llvm::json::Array(roles.writers)},
-                           {"readers", llvm::json::Array(roles.readers)}});
+    for (MemoryRange part : getParts(tile))
+      tileArray.push_back(
+          llvm::json::Object{{"name", getTileName(tile)},
+                             {"begin", part.begin},
+                             {"end", part.end},
+                             {"writers", llvm::json::Array(roles.writers)},
+                             {"readers", llvm::json::Array(roles.readers)}});
   }
   for (const OverlapProof &proof : proofs)
     overlapArray.push_back(

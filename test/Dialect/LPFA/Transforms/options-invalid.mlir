@@ -44,6 +44,16 @@
 // E20: lag must be 0 to 32, or -1 for that of the op, not -2
 // RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{factor-first=2})' 2>&1 | FileCheck %s --check-prefix=E21
 // E21: factor-first
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{key-tile=128 probability-parts=3})' 2>&1 | FileCheck %s --check-prefix=E22
+// E22: probability-parts must divide 128 keys into multiples of 32, not be 3
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{key-tile=64 probability-parts=4})' 2>&1 | FileCheck %s --check-prefix=E23
+// E23: probability-parts must divide 64 keys into multiples of 32, not be 4
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{key-tile=128 probability-parts=0})' 2>&1 | FileCheck %s --check-prefix=E24
+// E24: probability-parts must divide 128 keys into multiples of 32, not be 0
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{key-tile=128 score-buffers=1 probability-buffers=2})' 2>&1 | FileCheck %s --check-prefix=E25
+// E25: probability-buffers must be 1 or score-buffers, not 2
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{key-tile=64 score-buffers=2 probability-buffers=0})' 2>&1 | FileCheck %s --check-prefix=E26
+// E26: probability-buffers must be 1 or score-buffers, not 0
 
 func.func @f(%q: tensor<?x?x?x128xf8E4M3FN>, %sq: tensor<?x?x?x1x32x4x4xf8E8M0FNU>,
              %k: tensor<?x?x?x128xf8E4M3FN>, %sk: tensor<?x?x?x1x32x4x4xf8E8M0FNU>,

@@ -103,6 +103,153 @@
 // TURNS-NEXT: 384-416   P0,
 // TURNS-NEXT: 416-448   P1,
 
+// Probabilities handed over in halves: each a channel of its own, the scales of
+// both with the first; the row sum goes through both. One release at the end
+// stands for both halves.
+
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-form-kernels{key-tile=128},canonicalize,cse,lpfa.kernel(lpfa-assign-roles{probability-parts=2},canonicalize,cse))' \
+// RUN:   | FileCheck %s --check-prefix=PARTS
+// PARTS-DAG:  %[[A:.+]] = lpfa.channel "P0.0" stages(1) : <128x64xf8E4M3FN tensor, 32x4x4xf8E8M0FNU shared>
+// PARTS-DAG:  %[[B:.+]] = lpfa.channel "P0.1" stages(1) : <128x64xf8E4M3FN tensor>
+// PARTS-DAG:  %[[SP:.+]] = lpfa.scratch "scales.P0"
+// PARTS-DAG:  %[[SV:.+]] = lpfa.scratch "scales.V0"
+// PARTS:      lpfa.role "softmax0"
+// PARTS:        %[[M:.+]], %{{.+}}, %[[F:.+]] = lpfa.softmax_maximum %[[X:[^,]+]],
+// PARTS:        %[[P0:.+]], %[[S:.+]], %[[L0:.+]] = lpfa.softmax_probabilities %[[X]], %[[M]], %{{.+}}, %[[F]] {{.*}} part(0)
+// PARTS-NEXT:   %[[SLOT0:.+]]:2 = lpfa.acquire %[[A]]
+// PARTS-NEXT:   lpfa.write %[[P0]] -> %[[SLOT0]]#0
+// PARTS-NEXT:   lpfa.write %[[S]] -> %[[SLOT0]]#1
+// PARTS-NEXT:   lpfa.put %[[A]]
+// PARTS-NEXT:   %[[P1:.+]], %{{.+}}, %[[L1:.+]] = lpfa.softmax_probabilities %[[X]], %[[M]], %[[L0]], %[[F]] {{.*}} part(1)
+// PARTS-NEXT:   %[[SLOT1:.+]] = lpfa.acquire %[[B]]
+// PARTS-NEXT:   lpfa.write %[[P1]] -> %[[SLOT1]]
+// PARTS-NEXT:   lpfa.put %[[B]]
+// PARTS-NEXT:   scf.yield %[[M]], %[[L1]],
+// PARTS:      lpfa.role "mma"
+// PARTS:        %[[SLOT0:.+]]:2 = lpfa.get %[[A]]
+// PARTS:        lpfa.copy_scales %[[SLOT0]]#1 -> %[[SP]]
+// PARTS:        lpfa.mma %[[SLOT0]]#0, %[[V:.+]] scaled %[[SP]], %[[SV]] into %[[O:.+]] accumulate(%{{.+}}) valid(%{{.+}}) part(0)
+// PARTS-NEXT:   %[[SLOT1:.+]] = lpfa.get %[[B]]
+// PARTS-NEXT:   lpfa.mma %[[SLOT1]], %[[V]] scaled %[[SP]], %[[SV]] into %[[O]] accumulate(%true) valid(%{{.+}}) part(1)
+// PARTS-NEXT:   lpfa.give %[[O]]
+// PARTS-NEXT:   lpfa.release %[[A]]
+// PARTS-NEXT:   lpfa.release %[[B]]
+
+// Inside the scores, which their row's thread has loaded, as the whole would be:
+// the same columns, and a wait more a half.
+
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=128 query-tiles=2 score-buffers=1 scores-first=false probability-parts=2},lpfa.kernel(lpfa-print-tmem-map,lpfa-print-schedule))' \
+// RUN:   -o /dev/null --remarks-filter-analyse=lpfa-schedule 2> %t.parts | FileCheck %s --check-prefix=HALVES
+// RUN: FileCheck %s --check-prefix=SAFEHALVES < %t.parts
+// SAFEHALVES: schedule-verdict {{.*}} Remark="safe assuming that the tensor core keeps the order of products after products of other accumulators"
+// HALVES: tensor memory of @f_kernel: 512 columns
+// HALVES-NEXT:   0-128   S0,
+// HALVES-NEXT:   0-16    . P0.0, written by softmax0, read by mma
+// HALVES-NEXT:  16-32    . P0.1, written by softmax0, read by mma
+// HALVES-NEXT:  32-36    . scales.P0,
+// HALVES: P0.1 after S0: softmax0: read S0 -> softmax0: write P0.1
+// HALVES: role mma, 1 thread
+// HALVES:      at shift 0
+// HALVES-NEXT:   wait P0.0.full
+// HALVES-NEXT:   wait V.full
+// HALVES-NEXT:   wait O0.for.mma
+// HALVES-NEXT:   fence after_thread_sync
+// HALVES-NEXT:   copy_scales P0.0, scales.P0
+// HALVES-NEXT:   copy_scales V, scales.V0
+// HALVES-NEXT:   mma P0.0, V, scales.P0, scales.V0, O0
+// HALVES-NEXT:   wait P0.1.full
+// HALVES-NEXT:   fence after_thread_sync
+// HALVES-NEXT:   mma P0.1, V, scales.P0, scales.V0, O0
+// HALVES:      at shift 1
+
+// Beside the scores, a half is written again when both have been multiplied.
+
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=96 scores-ahead=2 share-scales=true probability-parts=3},lpfa.kernel(lpfa-print-schedule))' \
+// RUN:   -o /dev/null --remarks-filter-analyse=lpfa-schedule 2> %t.thirds | FileCheck %s --check-prefix=THIRDS
+// RUN: FileCheck %s --check-prefix=SAFE96 < %t.thirds
+// THIRDS:      role softmax0
+// THIRDS:        wait P0.0.free
+// THIRDS:        write P0.0
+// THIRDS:        arrive P0.0.full
+// THIRDS-NEXT:   write P0.1
+// THIRDS:        arrive P0.1.full
+// THIRDS-NEXT:   write P0.2
+// THIRDS:      role mma
+// THIRDS:        mma P0.2,
+// THIRDS:        commit P0.0.free
+// THIRDS-NOT:    commit P0.
+
+// 64 keys, two tiles of scores and two of probabilities a query tile: scores and
+// outputs take all columns. Each slot of the probabilities lies inside a slot of
+// the scores, and so do the scales, which take turns in two places: those of a
+// query tile's probabilities and values beside these, those of queries and keys
+// in the other tile's scores before, which need only have been read. Eight waits
+// a step, as with 128 keys.
+
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=64 query-tiles=2 score-buffers=2 probability-buffers=2},lpfa.kernel(lpfa-print-tmem-map,lpfa-print-schedule))' \
+// RUN:   -o %t.two.mlir --remarks-filter-analyse=lpfa-schedule 2> %t.two | FileCheck %s --check-prefix=TWO
+// RUN: FileCheck %s --check-prefix=SAFETWO < %t.two
+// RUN: FileCheck %s --check-prefix=PLACES < %t.two.mlir
+// SAFETWO: schedule-verdict {{.*}} Remark="safe assuming that the tensor core keeps the order of products after products of other accumulators"
+// TWO: tensor memory of @f_kernel: 512 columns
+// TWO-NEXT:   0-128   S0,
+// TWO-NEXT:   0-16    . P0,
+// TWO-NEXT:  16-20    . scales.P0,
+// TWO-NEXT:  20-24    . scales.V0,
+// TWO-NEXT:  24-28    . scales.Q1,
+// TWO-NEXT:  28-32    . scales.K1,
+// TWO-NEXT:  64-80    . P0,
+// TWO-NEXT:  80-84    . scales.P0,
+// TWO-NEXT:  84-88    . scales.V0,
+// TWO-NEXT:  88-92    . scales.Q1,
+// TWO-NEXT:  92-96    . scales.K1,
+// TWO-NEXT: 128-256   O0,
+// TWO-NEXT: 256-384   S1,
+// TWO-NEXT: 256-272   . P1,
+// TWO-NEXT: 272-276   . scales.Q0,
+// TWO-NEXT: 276-280   . scales.K0,
+// TWO-NEXT: 280-284   . scales.P1,
+// TWO-NEXT: 284-288   . scales.V1,
+// TWO-NEXT: 320-336   . P1,
+// TWO-NEXT: 336-340   . scales.Q0,
+// TWO-NEXT: 340-344   . scales.K0,
+// TWO-NEXT: 344-348   . scales.P1,
+// TWO-NEXT: 348-352   . scales.V1,
+// TWO-NEXT: 384-512   O1,
+// TWO: P0 after S0: softmax0: read S0 -> softmax0: write P0
+// TWO:      role mma, 1 thread
+// TWO:          copy_scales P0, scales.P0
+// TWO:          copy_scales V, scales.V0
+// TWO:          wait K.full
+// TWO-NEXT:     wait S1.free
+// TWO-NEXT:     fence after_thread_sync
+// TWO-NEXT:     copy_scales Q0, scales.Q0
+// TWO:          copy_scales P1, scales.P1
+// TWO:          wait S0.free
+// TWO-NEXT:     fence after_thread_sync
+// TWO-NEXT:     copy_scales Q1, scales.Q1
+// The wait goes two contents back: not to the scores that were just ordered.
+// PLACES-DAG: lpfa.channel "S0" stages(2) at [#lpfa.place<tensor, 0, 64>]
+// PLACES-DAG: lpfa.channel "P0" stages(2) at [#lpfa.place<tensor, 0, 16, 64>, #lpfa.place<shared, {{.*}}>]
+// PLACES-DAG: lpfa.scratch "scales.P0" stages(2) at <tensor, 16, 4, 64>
+// PLACES-DAG: lpfa.scratch "scales.Q1" stages(2) at <tensor, 88, 4, -64>
+// PLACES-DAG: %[[FREE:.+]] = lpfa.barrier "S0.free"
+// PLACES:     lpfa.role "mma"
+// PLACES:       lpfa.wait %[[FREE]] use %{{.+}} back(2)
+
+// With one tile of probabilities each these lie beside, and the query tiles'
+// scores take turns in the same columns.
+
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=64 query-tiles=2 score-buffers=2},lpfa.kernel(lpfa-print-tmem-map))' \
+// RUN:   -o /dev/null --remarks-filter-analyse=lpfa-schedule 2> %t.one | FileCheck %s --check-prefix=ONE
+// RUN: FileCheck %s --check-prefix=SAFE96 < %t.one
+// ONE: tensor memory of @f_kernel: 448 columns
+// ONE-NEXT:   0-128   S0,
+// ONE-NEXT:   0-128   . S1,
+// ONE-NEXT: 128-256   O0,
+// ONE-NEXT: 256-384   O1,
+// ONE-NEXT: 384-400   P0,
+
 // The factor for the outputs is handed over before the probabilities, or after.
 
 // RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-form-kernels,canonicalize,cse,lpfa.kernel(lpfa-assign-roles{lag=0},canonicalize,cse))' \

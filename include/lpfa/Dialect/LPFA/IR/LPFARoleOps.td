@@ -23,14 +23,21 @@ def LPFA_PlaceAttr : LPFA_Attr<"Place", "place"> {
   let summary = "where a buffer lies";
   let description = [{
     `offset` and `size` count columns of tensor memory or bytes of shared
-    memory. Stage s of a ring lies `s * size` further on.
+    memory. Slot s of a ring lies `s * distance` further on; the distance is the
+    size where no other is written. With the distance of another ring each slot
+    lies inside one of the other's, with 0 all slots lie in one place.
 
-    - (C1) The offset is not negative, the size positive.
+    - (C1) The offset is not negative, the size positive, the distance 0 or not
+      less than the size, in one direction or the other.
 
-    Example: `#lpfa.place<tensor, 32, 32>`
+    Examples: `#lpfa.place<tensor, 32, 32>`, `#lpfa.place<tensor, 32, 16, 64>`
   }];
   let parameters = (ins "::lpfa::MemorySpace":$space, "int64_t":$offset,
-                        "int64_t":$size);
+                        "int64_t":$size, "int64_t":$distance);
+  let builders = [AttrBuilder<(ins "::lpfa::MemorySpace":$space,
+                                   "int64_t":$offset, "int64_t":$size), [{
+    return $_get($_ctxt, space, offset, size, size);
+  }]>];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
@@ -144,21 +151,30 @@ def LPFA_ScratchOp : LPFA_Op<"scratch", [HasParent<"KernelOp">]> {
   let summary = "a buffer of one role's own";
   let description = [{
     Its content lives from the write to the last read that follows in program
-    order.
+    order. With `stages(n)` it is a ring of places, so that one of them can be
+    free where another is not: each copy writes to the next, the first to slot 0,
+    and what reads it reads the latest.
 
     Constraints:
 
     - (C1) The place, where given, is in the buffer's memory and of its size.
+    - (C2) `stages` is positive; with several, only copies write the buffer and
+      only products read it.
 
     Example:
 
     ```mlir
     %sq = lpfa.scratch "scales.Q0" : !lpfa.buffer<32x4x4xf8E8M0FNU, tensor>
+    %sk = lpfa.scratch "scales.K0" stages(2) at #lpfa.place<tensor, 72, 4, -64> : !lpfa.buffer<32x4x4xf8E8M0FNU, tensor>
     ```
   }];
-  let arguments = (ins StrAttr:$name, OptionalAttr<LPFA_PlaceAttr>:$place);
+  let arguments = (ins StrAttr:$name, OptionalAttr<LPFA_PlaceAttr>:$place,
+                       DefaultValuedAttr<I64Attr, "1">:$stages);
   let results = (outs LPFA_BufferType:$buffer);
-  let assemblyFormat = "$name (`at` $place^)? attr-dict `:` type($buffer)";
+  let assemblyFormat = [{
+    $name (`stages` `(` $stages^ `)`)? (`at` $place^)? attr-dict
+    `:` type($buffer)
+  }];
   let hasVerifier = 1;
 }
 
@@ -346,27 +362,35 @@ def LPFA_MmaOp : LPFA_Op<"mma", [AttrSizedOperandSegments]> {
     `d = a * b`, or `d += a * b` where `accumulate` is true, as `lpfa.dot`.
     `d`'s old content is not read where `accumulate` is false or absent.
 
+    With `part(j)`, `a` holds part j of an operand that is as deep as `b`, in
+    parts as deep as `a`. The product is that of the part with what of `b` it
+    meets; the scales are those of the whole operands, and `valid` counts from
+    the beginning of `b`.
+
     Constraints:
 
     - (C1) Shapes as `lpfa.dot`; `a` is in shared or tensor memory, `b` in
       shared, `d` and the scales in tensor memory.
+    - (C2) With `part(j)` the depth of `b` is a multiple of that of `a`, and part
+      j lies inside.
 
     Example:
 
     ```mlir
     lpfa.mma %q, %k scaled %tq, %tk into %s transpose_b : !lpfa.buffer<128x128xf8E4M3FN, shared>, !lpfa.buffer<128x128xf8E4M3FN, shared>, !lpfa.buffer<128x128xf32, tensor>
     lpfa.mma %p, %v scaled %tp, %tv into %O0 accumulate(%again) valid(%left) : ...
+    lpfa.mma %p1, %v scaled %tp, %tv into %O0 accumulate(%true) part(1) : !lpfa.buffer<128x64xf8E4M3FN, tensor>, !lpfa.buffer<128x128xf8E4M3FN, shared>, ...
     ```
   }];
   let arguments = (ins LPFA_BufferType:$a, LPFA_BufferType:$b,
                        LPFA_BufferType:$scalesA, LPFA_BufferType:$scalesB,
                        LPFA_BufferType:$d, Optional<I1>:$accumulate,
                        Optional<Index>:$valid, Optional<Index>:$from,
-                       UnitAttr:$transpose_b);
+                       UnitAttr:$transpose_b, OptionalAttr<I64Attr>:$part);
   let assemblyFormat = [{
     $a `,` $b `scaled` $scalesA `,` $scalesB `into` $d
     (`accumulate` `(` $accumulate^ `)`)? (`valid` `(` $valid^ `)`)?
-    (`from` `(` $from^ `)`)? (`transpose_b` $transpose_b^)? attr-dict
+    (`from` `(` $from^ `)`)? (`part` `(` $part^ `)`)? (`transpose_b` $transpose_b^)? attr-dict
     `:` type($a) `,` type($b) `,` type($d)
     custom<ScaleAtomTypes>(ref(type($d)), type($scalesA), type($scalesB))
   }];

@@ -489,26 +489,38 @@ def LPFA_SoftmaxProbabilitiesOp : LPFA_Op<"softmax_probabilities", [Pure]> {
     2^n * p(f). The largest relative error of p is 7.5e-5 for degree 3 and
     2.7e-6 for degree 4.
 
-    - (C1), (C2) As in `lpfa.softmax_step`.
+    With `part(j)` the probabilities are those of the scores' columns from j
+    times their own number on, and the sum after it counts these: part 0 takes
+    the sum before the step, every other one that of the part before it. The
+    scales are those of the whole row with each part, so that they can be handed
+    over with the first.
+
+    - (C1), (C2) As in `lpfa.softmax_step`; with `part(j)` for the probabilities
+      of all parts side by side.
     - (C3) The columns of `polynomial` are an even number from 2 to 30, its
       degree is 3 or 4.
+    - (C4) With `part(j)` the scores' columns are a multiple of the part's, these
+      a multiple of 32, and part j lies inside.
 
     ```mlir
     %p, %sp, %l1 = lpfa.softmax_probabilities %x, %m1, %l0, %factor scale(0.0883883461) #lpfa.p_scale<row_max> polynomial(8, 3)
       : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x128xf8E4M3FN>
+    %p1, %sp1, %l2 = lpfa.softmax_probabilities %x, %m1, %l1, %factor scale(0.0883883461) #lpfa.p_scale<row_max> part(1)
+      : !lpfa.tile<128x128xf32> -> !lpfa.tile<128x64xf8E4M3FN>
     ```
   }];
   let arguments = (ins LPFA_TileType:$scores, LPFA_TileType:$maximum,
                        LPFA_TileType:$sum, LPFA_TileType:$factor,
                        F32Attr:$scale, LPFA_PScaleAttr:$p_scale,
                        OptionalAttr<I64Attr>:$polynomialColumns,
-                       OptionalAttr<I64Attr>:$polynomialDegree);
+                       OptionalAttr<I64Attr>:$polynomialDegree,
+                       OptionalAttr<I64Attr>:$part);
   let results = (outs LPFA_TileType:$probabilities, LPFA_TileType:$scales,
                       LPFA_TileType:$newSum);
   let assemblyFormat = [{
     $scores `,` $maximum `,` $sum `,` $factor `scale` `(` $scale `)` $p_scale
     (`polynomial` `(` $polynomialColumns^ `,` $polynomialDegree `)`)?
-    attr-dict `:` type($scores) `->` type($probabilities)
+    (`part` `(` $part^ `)`)? attr-dict `:` type($scores) `->` type($probabilities)
     custom<SoftmaxProbabilitiesTypes>(
       ref(type($scores)), type($maximum), type($sum), type($factor),
       type($scales), type($newSum))

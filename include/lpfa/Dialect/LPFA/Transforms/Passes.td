@@ -272,6 +272,10 @@ def AssignRoles : Pass<"lpfa-assign-roles", "::lpfa::KernelOp"> {
     then need no more than that these have been read. The scores are as many
     steps ahead as they have buffers, or `scores-ahead`.
 
+    With `probability-parts` a step's probabilities are handed over in as many
+    parts, each a channel of its own, the scales of all with the first: the
+    product with one part starts while the softmax role still computes the next.
+
     Kernels without products are left alone.
 
     Before:
@@ -327,6 +331,13 @@ def AssignRoles : Pass<"lpfa-assign-roles", "::lpfa::KernelOp"> {
            "how many steps the scores are ahead of the probabilities: "
            "score-buffers (or 0), or one more, for which probabilities need "
            "columns of their own">,
+    Option<"probabilityParts", "probability-parts", "int64_t", "1",
+           "parts in which a step's probabilities are handed over, each a "
+           "multiple of 32 keys">,
+    Option<"probabilityBuffers", "probability-buffers", "int64_t", "1",
+           "slots in the rings of probabilities, and places that scales take in "
+           "turns: 1, or as many as score-buffers, so that each may lie inside a "
+           "slot of the scores">,
     Option<"shareScales", "share-scales", "bool", "false",
            "query tiles take turns in one place for the scales of an operand">,
     Option<"queriesInTmem", "queries-in-tmem", "bool", "false",

@@ -42,6 +42,8 @@ struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
     options.factorFirst = factorFirst;
     options.scoreBuffers = scoreBuffers;
     options.scoresAhead = scoresAhead;
+    options.probabilityParts = probabilityParts;
+    options.probabilityBuffers = probabilityBuffers;
     options.shareScales = shareScales;
     options.queriesInTmem = queriesInTmem;
     options.matmulStages = matmulStages;
@@ -68,6 +70,12 @@ struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
         options.scoresAhead > options.scoreBuffers + 1) {
       kernel.emitOpError("scores-ahead must be score-buffers or one more, not ")
           << options.scoresAhead;
+      return signalPassFailure();
+    }
+    if (options.probabilityBuffers != 1 &&
+        options.probabilityBuffers != options.scoreBuffers) {
+      kernel.emitOpError("probability-buffers must be 1 or score-buffers, not ")
+          << options.probabilityBuffers;
       return signalPassFailure();
     }
     const int64_t maxLag = PScaleAttr::getMaxLag(PScaleMode::RowMax);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RoleBuilder.h"
+#include "lpfa/Target/TargetModel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -43,7 +44,9 @@ struct Program {
 
 /// What stands between the roles, for one query tile.
 struct ChainBuffers {
-  ChannelOp q, scores, probabilities, factor, denominator;
+  ChannelOp q, scores, factor, denominator;
+  /// One for each part; the first hands over the scales of all.
+  SmallVector<ChannelOp> probabilities;
   AccumulatorOp output;
   ScratchOp qScales, kScales, pScales, vScales;
   /// The queries in tensor memory, where the option wants them there.
@@ -69,6 +72,12 @@ private:
   void bringQueries(ChainBuffers &between);
   void buildLoad();
   void buildEpilogue();
+
+  /// The number of a part of the probabilities, where there are several.
+  IntegerAttr getPart(unsigned part) {
+    return options.probabilityParts > 1 ? builder.getI64IntegerAttr(part)
+                                        : IntegerAttr();
+  }
 
   /// Columns of the output in one slot of its channel.
   int64_t getOutputColumns();
@@ -190,10 +199,21 @@ void AttentionRoles::declare() {
         {getShared(chain.q.getTile()), getShared(chain.qScales.getTile())});
     made.scores = createChannel("S" + Twine(i), options.scoreBuffers,
                                 getTensor(chain.scores.getResult()));
-    made.probabilities =
-        createChannel("P" + Twine(i), 1,
-                      {getTensor(chain.softmax.getProbabilities()),
-                       getShared(chain.softmax.getScales())});
+    TileType row = chain.softmax.getProbabilities().getType();
+    BufferType part = BufferType::get(
+        kernel.getContext(),
+        {row.getShape()[0], row.getShape()[1] / options.probabilityParts},
+        row.getElementType(), MemorySpace::Tensor);
+    for (int64_t j = 0; j < options.probabilityParts; ++j) {
+      SmallVector<BufferType> carried = {part};
+      if (j == 0)
+        carried.push_back(getShared(chain.softmax.getScales()));
+      std::string name = "P" + std::to_string(i);
+      if (options.probabilityParts > 1)
+        name += "." + std::to_string(j);
+      made.probabilities.push_back(
+          createChannel(name, options.probabilityBuffers, carried));
+    }
     made.factor = createChannel("factor" + Twine(i), 1,
                                 getShared(chain.softmax.getFactor()));
     made.denominator = createChannel("denominator" + Twine(i), 1,
@@ -204,19 +224,24 @@ void AttentionRoles::declare() {
                               builder.getStringAttr("correction"), PlaceAttr());
     bool shares = options.shareScales && i > 0;
     auto getScales = [&](StringRef operand, ScratchOp ChainBuffers::*scales,
-                         bool shares) {
-      made.*scales = shares ? buffers.front().*scales
-                            : createScales("scales." + operand + Twine(i));
+                         bool shares, int64_t places) {
+      made.*scales = shares
+                         ? buffers.front().*scales
+                         : createScales("scales." + operand + Twine(i), places);
     };
     // Queries in tensor memory need their scales as long as themselves.
-    getScales("Q", &ChainBuffers::qScales, shares && !options.queriesInTmem);
-    getScales("K", &ChainBuffers::kScales, shares);
-    getScales("P", &ChainBuffers::pScales, shares);
-    getScales("V", &ChainBuffers::vScales, shares);
-    if (options.queriesInTmem)
-      made.qTile = ScratchOp::create(
-          builder, loc, getTensor(chain.q.getTile()),
-          builder.getStringAttr("tensor.Q" + Twine(i)), PlaceAttr());
+    const bool inTmem = options.queriesInTmem;
+    const int64_t places = options.probabilityBuffers;
+    getScales("Q", &ChainBuffers::qScales, shares && !inTmem,
+              inTmem ? 1 : places);
+    getScales("K", &ChainBuffers::kScales, shares, places);
+    getScales("P", &ChainBuffers::pScales, shares, places);
+    getScales("V", &ChainBuffers::vScales, shares, places);
+    if (inTmem)
+      made.qTile =
+          ScratchOp::create(builder, loc, getTensor(chain.q.getTile()),
+                            builder.getStringAttr("tensor.Q" + Twine(i)),
+                            PlaceAttr(), builder.getI64IntegerAttr(1));
     buffers.push_back(made);
   }
   k = createChannel(
@@ -293,30 +318,34 @@ void AttentionRoles::buildSoftmax(unsigned i) {
     };
     if (options.factorFirst)
       handFactorOver();
-    auto softmax = SoftmaxProbabilitiesOp::create(
-        builder, loc,
-        TypeRange{step.getProbabilities().getType(), step.getScales().getType(),
-                  row},
-        visible, maximum.getNewMaximum(), mapping.lookup(step.getSum()),
-        maximum.getFactor(), step.getScaleAttr(), pScale,
-        /*polynomialColumns=*/IntegerAttr(),
-        /*polynomialDegree=*/IntegerAttr());
-    if (options.polynomialColumns > 0) {
-      softmax.setPolynomialColumns(options.polynomialColumns);
-      softmax.setPolynomialDegree(options.polynomialDegree);
+    Value sum = mapping.lookup(step.getSum());
+    for (auto [j, channel] : llvm::enumerate(between.probabilities)) {
+      BufferType part = channel.getChannel().getType().getBuffers()[0];
+      auto softmax = SoftmaxProbabilitiesOp::create(
+          builder, loc,
+          TypeRange{part.getTile(), step.getScales().getType(), row}, visible,
+          maximum.getNewMaximum(), sum, maximum.getFactor(),
+          step.getScaleAttr(), pScale,
+          /*polynomialColumns=*/IntegerAttr(),
+          /*polynomialDegree=*/IntegerAttr(), getPart(j));
+      if (options.polynomialColumns > 0) {
+        softmax.setPolynomialColumns(options.polynomialColumns);
+        softmax.setPolynomialDegree(options.polynomialDegree);
+      }
+      sum = softmax.getNewSum();
+      if (j == 0 && !options.factorFirst)
+        handFactorOver();
+      auto probabilities = open<AcquireOp>(channel);
+      WriteOp::create(builder, loc, softmax.getProbabilities(),
+                      probabilities.getBuffers()[0]);
+      if (j == 0)
+        WriteOp::create(builder, loc, softmax.getScales(),
+                        probabilities.getBuffers()[1]);
+      PutOp::create(builder, loc, channel.getChannel());
     }
-    if (!options.factorFirst)
-      handFactorOver();
-    auto probabilities = open<AcquireOp>(between.probabilities);
-    WriteOp::create(builder, loc, softmax.getProbabilities(),
-                    probabilities.getBuffers()[0]);
-    WriteOp::create(builder, loc, softmax.getScales(),
-                    probabilities.getBuffers()[1]);
-    PutOp::create(builder, loc, between.probabilities.getChannel());
-    scf::YieldOp::create(builder, loc,
-                         ValueRange{maximum.getNewMaximum(),
-                                    softmax.getNewSum(),
-                                    maximum.getNewLargest()});
+    scf::YieldOp::create(
+        builder, loc,
+        ValueRange{maximum.getNewMaximum(), sum, maximum.getNewLargest()});
   }
   for (auto [result, index] : llvm::zip(copy.getResults(), indices))
     mapping.map(loop.getResult(index), result);
@@ -436,18 +465,25 @@ void AttentionRoles::buildMma() {
       cloneScalars(*program.loop.getBody(), local);
       Value always = arith::ConstantIntOp::create(builder, loc, 1, 1);
       Value again = arith::XOrIOp::create(builder, loc, isFirst, always);
-      ValueRange p = get(between.probabilities), values = get(v);
+      ValueRange p = get(between.probabilities[0]), values = get(v);
       TakeOp::create(builder, loc, between.output.getBuffer());
       CopyScalesOp::create(builder, loc, p[1], between.pScales.getBuffer());
       CopyScalesOp::create(builder, loc, values[1],
                            between.vScales.getBuffer());
-      MmaOp::create(builder, loc, p[0], values[0], between.pScales.getBuffer(),
-                    between.vScales.getBuffer(), between.output.getBuffer(),
-                    again, lookup(local, chain.output.getValid()),
-                    lookup(local, chain.output.getFrom()),
-                    /*transpose_b=*/false);
+      for (auto [j, channel] : llvm::enumerate(between.probabilities)) {
+        if (j > 0)
+          p = get(channel);
+        MmaOp::create(builder, loc, p[0], values[0],
+                      between.pScales.getBuffer(), between.vScales.getBuffer(),
+                      between.output.getBuffer(), j == 0 ? again : always,
+                      lookup(local, chain.output.getValid()),
+                      lookup(local, chain.output.getFrom()),
+                      /*transpose_b=*/false, getPart(j));
+      }
       GiveOp::create(builder, loc, between.output.getBuffer());
-      ReleaseOp::create(builder, loc, between.probabilities.getChannel());
+      // All at once: one wait then stands for the other parts too.
+      for (ChannelOp channel : between.probabilities)
+        ReleaseOp::create(builder, loc, channel.getChannel());
     });
   };
   auto multiplyKeys = [&](unsigned i) {
@@ -472,7 +508,7 @@ void AttentionRoles::buildMma() {
                     between.kScales.getBuffer(), scores.getBuffers()[0],
                     /*accumulate=*/Value(), /*valid=*/Value(),
                     lookup(local, chain.scores.getFrom()),
-                    /*transpose_b=*/true);
+                    /*transpose_b=*/true, /*part=*/IntegerAttr());
       PutOp::create(builder, loc, between.scores.getChannel());
     });
   };
@@ -548,6 +584,12 @@ LogicalResult lpfa::assignAttentionRoles(KernelOp kernel,
   FailureOr<Program> program = matchProgram(kernel);
   if (failed(program))
     return failure();
+  int64_t keys = program->k.getTile().getType().getShape()[0];
+  if (options.probabilityParts < 1 ||
+      keys % (TargetModel::mmaDepth * options.probabilityParts))
+    return kernel.emitOpError("probability-parts must divide ")
+           << keys << " keys into multiples of " << TargetModel::mmaDepth
+           << ", not be " << options.probabilityParts;
   AttentionRoles(kernel, std::move(*program), options).run();
   return success();
 }

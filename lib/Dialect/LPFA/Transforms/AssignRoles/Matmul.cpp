@@ -269,7 +269,7 @@ void MatmulRoles::buildMma() {
                   bScales.getBuffer(), sum, again,
                   lookup(mapping, program.dot.getValid()),
                   lookup(mapping, program.dot.getFrom()),
-                  program.dot.getTransposeB());
+                  program.dot.getTransposeB(), /*part=*/IntegerAttr());
     ReleaseOp::create(builder, loc, operands.getChannel());
     when(isLast, [&] { PutOp::create(builder, loc, sums.getChannel()); });
   });

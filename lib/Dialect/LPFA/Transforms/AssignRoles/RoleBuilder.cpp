@@ -21,11 +21,12 @@ ChannelOp RoleBuilder::createChannel(const Twine &name, int64_t stages,
                            builder.getI64IntegerAttr(stages), ArrayAttr());
 }
 
-ScratchOp RoleBuilder::createScales(const Twine &name) {
+ScratchOp RoleBuilder::createScales(const Twine &name, int64_t stages) {
   return ScratchOp::create(
       builder, loc,
       getBuffer(TileType::getAtom(kernel.getContext()), MemorySpace::Tensor),
-      builder.getStringAttr(name), PlaceAttr());
+      builder.getStringAttr(name), PlaceAttr(),
+      builder.getI64IntegerAttr(stages));
 }
 
 void RoleBuilder::beginRole(const Twine &name, int64_t warps, int64_t registers,

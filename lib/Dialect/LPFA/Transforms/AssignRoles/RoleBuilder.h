@@ -39,8 +39,8 @@ protected:
   }
   ChannelOp createChannel(const llvm::Twine &name, int64_t stages,
                           llvm::ArrayRef<BufferType> buffers);
-  /// A place in tensor memory for an atom of scales.
-  ScratchOp createScales(const llvm::Twine &name);
+  /// A place in tensor memory for an atom of scales, or several in turns.
+  ScratchOp createScales(const llvm::Twine &name, int64_t stages = 1);
 
   /// Starts a role; the next ops go into it.
   void beginRole(const llvm::Twine &name, int64_t warps, int64_t registers,

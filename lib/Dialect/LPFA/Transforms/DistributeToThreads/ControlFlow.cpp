@@ -433,20 +433,22 @@ LogicalResult KernelDistribution::lower(StepRangeOp op) {
 // Cursors
 //===----------------------------------------------------------------------===//
 
+/// A variable of 32 bits, in the entry block, where LLVM promotes it to a
+/// register.
+Value KernelDistribution::declareVariable() {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&func.getBody().front());
+  return LLVM::AllocaOp::create(b, LLVM::LLVMPointerType::get(b.getContext()),
+                                b.getI32Type(), b.i32(1));
+}
+
 LogicalResult KernelDistribution::lower(CursorOp op) {
-  auto type = LLVM::LLVMPointerType::get(b.getContext());
-  auto declare = [&]() -> Value {
-    // LLVM promotes variables of the entry block to registers.
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&func.getBody().front());
-    return LLVM::AllocaOp::create(b, type, b.getI32Type(), b.i32(1));
-  };
   CursorVariables variables;
   variables.stages = op.getStages();
-  variables.phase = declare();
+  variables.phase = declareVariable();
   LLVM::StoreOp::create(b, b.i32(0), variables.phase);
   if (variables.stages > 1) {
-    variables.slot = declare();
+    variables.slot = declareVariable();
     LLVM::StoreOp::create(b, b.i32(0), variables.slot);
   }
   cursors[op.getCursor()] = variables;

@@ -381,6 +381,9 @@ private:
   mlir::LogicalResult checkPlace(mlir::Operation *op, BufferType buffer,
                                  PlaceAttr place);
   mlir::Value getPlace(PlaceAttr place);
+  mlir::Value getStart(mlir::Value buffer);
+  mlir::Value getNextStart(mlir::Value buffer);
+  mlir::Value declareVariable();
   mlir::Value getBarrier(mlir::Value barrier, mlir::Value cursor);
   mlir::SmallVector<mlir::Value> getCoordinates(mlir::ValueRange indices);
 
@@ -559,6 +562,9 @@ private:
 
   mlir::IRMapping values;
   llvm::DenseMap<mlir::Value, CursorVariables> cursors;
+  /// For scratch buffers with several places, a pointer to the distance of the
+  /// latest content from slot 0.
+  llvm::DenseMap<mlir::Value, mlir::Value> scratchOffsets;
   llvm::DenseMap<mlir::Value, BarrierRing> barriers;
 
   /// The maxima of the blocks of a row that was read with them.

@@ -376,7 +376,11 @@ LogicalResult KernelDistribution::lower(SoftmaxProbabilitiesOp op) {
   if (blockMaxima.empty() && !isConstant)
     return op.emitOpError("must follow the maximum of its scores");
 
-  // The sum of values, as a pair until the end.
+  // The scales of all blocks; of those in the part the sum of values, as a pair
+  // until the end.
+  const int64_t partBlocks =
+      op.getProbabilities().getType().getShape()[1] / kBlockSize;
+  const int64_t first = op.getPart().value_or(0) * partBlocks;
   SmallVector<BlockScale> scales;
   SmallVector<Value> sums;
   Value codes =
@@ -386,6 +390,9 @@ LogicalResult KernelDistribution::lower(SoftmaxProbabilitiesOp op) {
     BlockScale scale =
         softmax.getScale(isConstant ? Value() : blockMaxima[i], maximum);
     scales.push_back(scale);
+    const int64_t inPart = int64_t(i) - first;
+    if (inPart < 0 || inPart >= partBlocks)
+      continue;
     Value exponentials = softmax.getExponentials(
         block, scale.bias, op.getPolynomialColumns().value_or(0),
         op.getPolynomialDegree().value_or(0));
@@ -396,11 +403,12 @@ LogicalResult KernelDistribution::lower(SoftmaxProbabilitiesOp op) {
     Value part = ConvertPackedOp::create(
         b, partType, exponentials, pScale.getElement(), FloatRounding::Nearest);
     codes = vector::InsertStridedSliceOp::create(
-        b, part, codes, ArrayRef<int64_t>{int64_t(i) * kBlockSize / 4},
+        b, part, codes, ArrayRef<int64_t>{inPart * kBlockSize / 4},
         ArrayRef<int64_t>{1});
   }
   Value pair;
-  for (auto [sum, scale] : llvm::zip(sums, scales)) {
+  for (auto [sum, scale] :
+       llvm::zip(sums, ArrayRef(scales).slice(first, partBlocks))) {
     bool isScaled = scale.valueScale && !isConstant;
     if (!pair)
       pair = isScaled ? b.mul(sum, softmax.spreadLike(scale.valueScale, sum))
@@ -414,8 +422,9 @@ LogicalResult KernelDistribution::lower(SoftmaxProbabilitiesOp op) {
   Value tileSum = b.add(softmax.extract(pair, 0), softmax.extract(pair, 1));
   if (isConstant)
     tileSum = b.mul(tileSum, scales.front().valueScale);
-  Value sum =
-      math::FmaOp::create(b, values.lookup(op.getSum()), factor, tileSum);
+  Value sum = values.lookup(op.getSum());
+  sum = first == 0 ? math::FmaOp::create(b, sum, factor, tileSum).getResult()
+                   : b.add(sum, tileSum);
 
   values.map(op.getProbabilities(), codes);
   values.map(op.getScales(), softmax.packBytes(scales));

@@ -25,7 +25,7 @@ LogicalResult KernelDistribution::checkPlace(Operation *op, BufferType buffer,
   if (failed(layout))
     return failure();
   int64_t alignment = layout->getAlignment();
-  if (place.getOffset() % alignment || place.getSize() % alignment)
+  if (place.getOffset() % alignment || place.getDistance() % alignment)
     return op->emitOpError("places ")
            << buffer << " at " << place << ", but its swizzle needs multiples "
            << "of " << alignment << " bytes";
@@ -55,10 +55,41 @@ LogicalResult KernelDistribution::lower(AccumulatorOp op) {
 }
 
 LogicalResult KernelDistribution::lower(ScratchOp op) {
-  if (failed(checkPlace(op, op.getBuffer().getType(), *op.getPlace())))
+  PlaceAttr place = *op.getPlace();
+  if (failed(checkPlace(op, op.getBuffer().getType(), place)))
     return failure();
-  values.map(op.getBuffer(), getPlace(*op.getPlace()));
+  values.map(op.getBuffer(), getPlace(place));
+  if (op.getStages() == 1 || place.getDistance() == 0)
+    return success();
+  if (place.getSpace() != MemorySpace::Tensor)
+    return op.emitOpError("may have several places in tensor memory only");
+  // Such that the first copy goes to slot 0.
+  Value variable = declareVariable();
+  LLVM::StoreOp::create(
+      b, b.i32(place.getDistance() * (int64_t(op.getStages()) - 1)), variable);
+  scratchOffsets[op.getBuffer()] = variable;
   return success();
+}
+
+/// A buffer's start; of a scratch buffer with several places, that of the
+/// latest content.
+Value KernelDistribution::getStart(Value buffer) {
+  Value start = values.lookup(buffer);
+  Value variable = scratchOffsets.lookup(buffer);
+  return variable ? b.add(start, b.load(variable)) : start;
+}
+
+/// The same for the next content, which is then the latest.
+Value KernelDistribution::getNextStart(Value buffer) {
+  if (Value variable = scratchOffsets.lookup(buffer)) {
+    auto scratch = buffer.getDefiningOp<ScratchOp>();
+    int64_t distance = scratch.getPlace()->getDistance();
+    Value next = b.add(b.load(variable), b.i32(distance));
+    Value wraps = b.compare(arith::CmpIPredicate::eq, next,
+                            b.i32(distance * int64_t(scratch.getStages())));
+    LLVM::StoreOp::create(b, b.select(wraps, b.i32(0), next), variable);
+  }
+  return getStart(buffer);
 }
 
 LogicalResult KernelDistribution::lower(SlotAtOp op) {
@@ -70,7 +101,7 @@ LogicalResult KernelDistribution::lower(SlotAtOp op) {
            op.getBuffers(), channel.getPlaces()->getAsRange<PlaceAttr>())) {
     Value start = getPlace(place);
     if (slot) {
-      Value distance = b.mul(slot, b.i32(place.getSize()));
+      Value distance = b.mul(slot, b.i32(place.getDistance()));
       start = place.getSpace() == MemorySpace::Shared
                   ? b.offset(start, distance)
                   : b.add(start, distance);
@@ -292,7 +323,7 @@ LogicalResult KernelDistribution::lower(CopyScalesOp op) {
   Value source = SharedDescriptorOp::create(b, values.lookup(op.getSource()),
                                             /*swizzle=*/0, /*leading=*/16,
                                             /*stride=*/128);
-  Tcgen05CpOp::create(b, source, values.lookup(op.getDestination()),
+  Tcgen05CpOp::create(b, source, getNextStart(op.getDestination()),
                       /*rows=*/false);
   return success();
 }
@@ -323,7 +354,7 @@ LogicalResult KernelDistribution::lower(CopyTileOp op) {
     return op.emitOpError("must have rows of at most 128 bytes");
   Value source =
       buildKMajorDescriptor(b, values.lookup(op.getSource()), *layout);
-  Value destination = values.lookup(op.getDestination());
+  Value destination = getNextStart(op.getDestination());
   for (int64_t i = 0; i < steps; ++i)
     Tcgen05CpOp::create(
         b, AdvanceDescriptorOp::create(b, source, b.i32(i * depth)),
@@ -336,19 +367,21 @@ LogicalResult KernelDistribution::lower(MmaOp op) {
   int64_t n = op.getD().getType().getShape()[1];
   int64_t depth = TargetModel::mmaDepth;
   int64_t steps = aType.getShape()[1] / depth;
+  // Where A is a part, it meets K steps of B from here on.
+  int64_t first = op.getPart().value_or(0) * steps;
   auto isByte = [](BufferType type) {
     return isa<Float8E4M3FNType, Float8E5M2Type>(type.getElementType());
   };
   if (!isByte(aType) || !isByte(bType))
     return op.emitOpError("multiplies f8E4M3FN and f8E5M2 only");
   if (op.getD().getType().getShape()[0] != TargetModel::mmaRows ||
-      !TargetModel::isLegalMMAColumns(n) || steps > 4)
+      !TargetModel::isLegalMMAColumns(n) || first + steps > 4)
     return op.emitOpError("must have 128 rows, a multiple of 16 up to 256 "
                           "columns, and at most 128 in between, for which an "
                           "atom has scales");
 
   // Where A and B are for each K step.
-  Value a = values.lookup(op.getA());
+  Value a = getStart(op.getA());
   Value bStart = values.lookup(op.getB());
   bool isATensor = aType.getSpace() == MemorySpace::Tensor;
   if (!isATensor) {
@@ -366,8 +399,8 @@ LogicalResult KernelDistribution::lower(MmaOp op) {
   int64_t bStep = op.getTransposeB() ? depth : depth * bLayout->rowBytes;
 
   Value d = values.lookup(op.getD());
-  Value aScales = values.lookup(op.getScalesA());
-  Value bScales = values.lookup(op.getScalesB());
+  Value aScales = getStart(op.getScalesA());
+  Value bScales = getStart(op.getScalesB());
   Value accumulate =
       op.getAccumulate() ? values.lookup(op.getAccumulate()) : b.i1(false);
   // Where the tile begins in the atom of B's scales, in blocks of 32: columns
@@ -387,12 +420,13 @@ LogicalResult KernelDistribution::lower(MmaOp op) {
     Value aStep = isATensor
                       ? b.add(a, b.i32(i * depth / 4))
                       : AdvanceDescriptorOp::create(b, a, b.i32(i * depth));
-    Value bStepped = AdvanceDescriptorOp::create(b, bOperand, b.i32(i * bStep));
+    Value bStepped =
+        AdvanceDescriptorOp::create(b, bOperand, b.i32((first + i) * bStep));
     Value instruction = InstructionDescriptorOp::create(
         b, static_cast<int32_t>(TargetModel::mmaRows), static_cast<int32_t>(n),
         aType.getElementType(), bType.getElementType(), /*aMN=*/false,
-        /*bMN=*/!op.getTransposeB(), static_cast<int32_t>(i),
-        static_cast<int32_t>(i));
+        /*bMN=*/!op.getTransposeB(), static_cast<int32_t>(first + i),
+        static_cast<int32_t>(first + i));
     if (byteBits)
       instruction = b.add(instruction, byteBits);
     Tcgen05MMAOp::create(b, aStep, bStepped, d,
@@ -404,8 +438,9 @@ LogicalResult KernelDistribution::lower(MmaOp op) {
       issue(i);
       continue;
     }
-    Value isValid = b.compare(arith::CmpIPredicate::sgt,
-                              values.lookup(op.getValid()), b.index(i * depth));
+    Value isValid =
+        b.compare(arith::CmpIPredicate::sgt, values.lookup(op.getValid()),
+                  b.index((first + i) * depth));
     b.when(isValid, [&] { issue(i); });
   }
   return success();
