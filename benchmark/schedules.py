@@ -161,10 +161,13 @@ def main():
         for name in names:
             clocks, busy, (least, limit, bounds) = results[name]
             units = sorted(busy.items(), key=lambda unit: -unit[1])[:3]
+            # The coarser model knows nothing of how probabilities are handed over.
+            is_known = not any("probability" in key for key in SCHEDULES[name])
+            choice = f"{bounds[0]} to {bounds[1]}" if is_known else "-"
             print(f"| {name} | {chip} | {clocks:.0f} | "
                   f"{results['hand-made'][0] / clocks:.2f} | " +
                   ", ".join(f"{unit} {share:.0f} %" for unit, share in units) +
-                  f" | {least:.0f}, {limit} | {bounds[0]} to {bounds[1]} |",
+                  f" | {least:.0f}, {limit} | {choice} |",
                   flush=True)
 
 

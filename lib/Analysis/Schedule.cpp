@@ -339,6 +339,8 @@ std::string lpfa::describe(const WaitEdge &wait,
     event = "it owns";
   else if (wait.kind == WaitEdge::Drain)
     event = "its own use is over of";
+  else if (wait.back > 1)
+    event = "others have read the content before the latest of";
   return llvm::formatv(
              "role \"{0}\" waits until {1} '{2}': else {3} could overtake {4}",
              wait.op->getParentOfType<RoleOp>().getName(), event,

@@ -69,7 +69,7 @@ private:
           unsigned node = addSync();
           ownSyncs[op.getAccumulator().getDefiningOp()] = node;
           turnEvents[op.getAccumulator().getDefiningOp()][role].gives.push_back(
-              node);
+              {node, op, step + 1 == steps[workTile]});
           return success();
         })
         .Case<TakeOp>([&](TakeOp op) {
@@ -314,10 +314,13 @@ private:
           return accumulator->emitOpError("is given ")
                  << giver.gives.size() << " times and taken "
                  << taker.takes.size() << " times";
-        for (auto [give, take] : llvm::zip(giver.gives, taker.takes))
+        for (auto [give, take] : llvm::zip(giver.gives, taker.takes)) {
+          trace.turns.push_back(
+              {accumulator, give.op, take.second, give.isLastStep});
           trace.waitEdges.push_back(
               {WaitEdge{WaitEdge::Turn, accumulator, take.second},
-               {give, take.first}});
+               {give.node, take.first}});
+        }
       }
     }
     return success();
@@ -350,8 +353,13 @@ private:
     unsigned node;
   };
   std::vector<Begin> acquires, gets;
+  struct Give {
+    unsigned node;
+    Operation *op;
+    bool isLastStep;
+  };
   struct Turns {
-    std::vector<unsigned> gives;
+    std::vector<Give> gives;
     std::vector<std::pair<unsigned, Operation *>> takes;
   };
   llvm::MapVector<Operation *, llvm::MapVector<Operation *, Turns>> turnEvents;

@@ -117,7 +117,8 @@ json::Array KernelData::getTiles() {
                      {"space", stringifyMemorySpace(type.getSpace())},
                      {"offset", place.getOffset()},
                      {"size", place.getSize()},
-                     {"stages", getStages(buffer)}});
+                     {"stages", getStages(buffer)},
+                     {"distance", place.getDistance()}});
   }
   return array;
 }

@@ -109,6 +109,14 @@ public:
   std::optional<std::vector<EventGraph::Edge>>
   getCopiesWith(mlir::Operation *channel, mlir::Operation *with) const;
 
+  /// One turn of an accumulator: who gives it and who takes it then.
+  struct Turn {
+    mlir::Operation *accumulator, *give, *take;
+    /// Whether it is given in the last step of a work tile.
+    bool isLastStep;
+  };
+  llvm::ArrayRef<Turn> getTurns() const { return turns; }
+
   /// Whether the get opens a slot, rather than return one that its role holds.
   bool isOpening(mlir::Operation *get) const { return openings.contains(get); }
 
@@ -126,6 +134,7 @@ private:
   friend class Tracer;
 
   std::vector<Access> accesses;
+  std::vector<Turn> turns;
   llvm::DenseSet<mlir::Operation *> openings;
   EventGraph graph;
   std::vector<std::pair<WaitEdge, EventGraph::Edge>> waitEdges;

@@ -83,6 +83,7 @@ struct InsertBarriers : public lpfa::impl::InsertBarriersBase<InsertBarriers> {
 
 private:
   LogicalResult findWaits(KernelOp kernel);
+  void findLastGives(ArrayRef<Trace> traces);
   void mergeArrivals(KernelOp kernel, const ScheduleAnalysis &analysis);
   void chooseNamed(KernelOp kernel, const ScheduleAnalysis &analysis);
   void declareBarriers(KernelOp kernel);
@@ -137,6 +138,9 @@ private:
   /// Accumulators and the roles that wait for them. The takes in `waits` are
   /// erased as roles are rewritten.
   DenseSet<std::pair<Operation *, Operation *>> waitingTakers;
+  /// Gives that others wait for in the last step of a work tile only, and the
+  /// takes of other steps.
+  DenseSet<Operation *> lastGives, unmatchedTakes;
   llvm::MapVector<Operation *, Barriers> channelBarriers;
   /// By accumulator and the role that waits.
   llvm::MapVector<std::pair<Operation *, Operation *>, Value> turnBarriers;
@@ -197,9 +201,38 @@ LogicalResult InsertBarriers::findWaits(KernelOp kernel) {
       if (trace.isOpening(get))
         openings.insert(get);
     });
+  findLastGives(*traces);
   mergeArrivals(kernel, analysis);
   chooseNamed(kernel, analysis);
   return success();
+}
+
+/// Where a role is waited for only after what it gives in the last step of a
+/// work tile, it arrives only then, and uses are counted by work tiles.
+void InsertBarriers::findLastGives(ArrayRef<Trace> traces) {
+  // By accumulator and role: a wait of the giver itself needs every arrival.
+  llvm::MapVector<std::pair<Operation *, Operation *>, bool> isLastOnly;
+  auto forEachTurn = [&](auto callback) {
+    for (const Trace &trace : traces)
+      for (const Trace::Turn &turn : trace.getTurns())
+        callback(turn, isLastOnly[{turn.accumulator, getRole(turn.give)}]);
+  };
+  forEachTurn([](const Trace::Turn &, bool &isLast) { isLast = true; });
+  forEachTurn([&](const Trace::Turn &turn, bool &isLast) {
+    isLast &= isa<AtOp>(turn.give->getParentOp()) &&
+              turn.isLastStep ==
+                  isNeeded(WaitEdge::Turn, turn.accumulator, turn.take);
+  });
+  for (const WaitEdge &wait : waits)
+    if (wait.kind == WaitEdge::Drain)
+      isLastOnly[{wait.declaration, getRole(wait.op)}] = false;
+  forEachTurn([&](const Trace::Turn &turn, bool &isLast) {
+    if (!isLast)
+      return;
+    lastGives.insert(turn.give);
+    if (!turn.isLastStep)
+      unmatchedTakes.insert(turn.take);
+  });
 }
 
 /// The op that acquires the channel's slots for copies to fill, where it is the
@@ -494,7 +527,7 @@ void InsertBarriers::rewriteTurn(RoleOp role, Operation *op) {
   OpBuilder builder(op);
   Operation *accumulator = op->getOperand(0).getDefiningOp();
   if (isa<TakeOp>(op)) {
-    if (needsTakes(accumulator, role)) {
+    if (needsTakes(accumulator, role) && !unmatchedTakes.contains(op)) {
       Value barrier = turnBarriers.lookup({accumulator, role});
       Value cursor = getCursor(role, accumulator, Counts::Takes);
       if (isNeeded(WaitEdge::Turn, accumulator, op))
@@ -507,6 +540,11 @@ void InsertBarriers::rewriteTurn(RoleOp role, Operation *op) {
         continue;
       bool commits = multiplies(role);
       Value cursor = getCursor(role, accumulator, Counts::Gives);
+      if (lastGives.contains(op)) {
+        Value isLast = cast<AtOp>(op->getParentOp()).getBody().getArgument(2);
+        auto branch = scf::IfOp::create(builder, op->getLoc(), isLast);
+        builder.setInsertionPoint(branch.thenYield());
+      }
       emitArrive(builder, commits ? Arrival::Commit : Arrival::Threads, barrier,
                  cursor);
       AdvanceOp::create(builder, op->getLoc(), cursor);
@@ -566,6 +604,8 @@ void InsertBarriers::runOnOperation() {
   mergedChannels.clear();
   namedChannels.clear();
   waitingTakers.clear();
+  lastGives.clear();
+  unmatchedTakes.clear();
   channelBarriers.clear();
   turnBarriers.clear();
   cursors.clear();

@@ -54,6 +54,12 @@
 // SCHEDULE-NOT:  wait Q
 // SCHEDULE:          wait K.full
 // SCHEDULE-NOT:      wait Q
+// Only what is given in the last step is waited for: only then is it committed.
+// SCHEDULE:          mma P1, V
+// SCHEDULE-NEXT:     if
+// SCHEDULE-NEXT:       commit O1.for.correction
+// SCHEDULE-NEXT:   at shift 1
+// SCHEDULE-NOT:  wait Q
 // SCHEDULE:      role load
 
 // Scores that come before the product with this step's probabilities say nothing
@@ -68,6 +74,9 @@
 // FIRST-NEXT:         wait O0.for.correction
 // FIRST-NEXT:         fence after_thread_sync
 // FIRST-NEXT:         rescale_buffer O0
+// FIRST:      role mma
+// FIRST:          mma P0, V
+// FIRST-NEXT:     commit O0.for.correction
 
 func.func @f(%q: tensor<?x?x?x128xf8E4M3FN>, %sq: tensor<?x?x?x1x32x4x4xf8E8M0FNU>,
              %k: tensor<?x?x?x128xf8E4M3FN>, %sk: tensor<?x?x?x1x32x4x4xf8E8M0FNU>,

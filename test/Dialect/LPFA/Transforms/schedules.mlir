@@ -228,7 +228,10 @@
 // TWO:          wait S0.free
 // TWO-NEXT:     fence after_thread_sync
 // TWO-NEXT:     copy_scales Q1, scales.Q1
-// The wait goes two contents back: not to the scores that were just ordered.
+// The waits go two contents back: not to the scores that were just ordered.
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=64 query-tiles=2 score-buffers=2 probability-buffers=2})' \
+// RUN:   -o /dev/null --remarks-filter-passed=lpfa-barriers 2>&1 | FileCheck %s --check-prefix=OLDER
+// OLDER: wait-overlap {{.*}}role "mma" waits until others have read the content before the latest of 'S1': else role "mma" (lpfa.copy_scales of 'scales.Q0') could overtake role "softmax1" (lpfa.read of 'S1')
 // PLACES-DAG: lpfa.channel "S0" stages(2) at [#lpfa.place<tensor, 0, 64>]
 // PLACES-DAG: lpfa.channel "P0" stages(2) at [#lpfa.place<tensor, 0, 16, 64>, #lpfa.place<shared, {{.*}}>]
 // PLACES-DAG: lpfa.scratch "scales.P0" stages(2) at <tensor, 16, 4, 64>

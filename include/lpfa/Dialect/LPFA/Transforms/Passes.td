@@ -412,6 +412,8 @@ def InsertBarriers : Pass<"lpfa-insert-barriers", "::lpfa::KernelOp"> {
     read before a tile that overlaps it is written) are added only where no
     chain of the others implies them: the pass starts with all and drops one
     after the other while every pair of conflicting accesses stays ordered.
+    Where only what is given in the last step of a work tile is waited for, the
+    giver arrives in that step alone.
     Fences go where threads hand data to asynchronous engines, and around
     synchronization of tensor memory accesses; then those are dropped, one after
     the other, on which the order of no two accesses rests. The remark `fence`
