@@ -245,6 +245,61 @@ lpfa.kernel @parity stage(synchronized) threads(128) (%n: index) {
 
 // -----
 
+// Who has seen a later arrival of the whole team knows that all of it has arrived
+// before, too.
+lpfa.kernel @met stage(synchronized) threads(256) (%n: index) {
+  %a = lpfa.barrier "A" stages(1) arrivals(128) : !lpfa.barrier
+  %b = lpfa.barrier "B" stages(1) arrivals(128) : !lpfa.barrier
+  %c = lpfa.barrier "C" stages(1) arrivals(128) : !lpfa.barrier
+  lpfa.role "team" warps(4 from 0) registers(128) {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    lpfa.for_work (%w) in (%n) {
+      lpfa.arrive %a use %u : !lpfa.barrier
+      lpfa.arrive %b use %u : !lpfa.barrier
+      lpfa.wait %c use %u : !lpfa.barrier
+      lpfa.advance %u : !lpfa.cursor
+    }
+  }
+  lpfa.role "other" warps(4 from 4) registers(128) {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    lpfa.for_work (%w) in (%n) {
+      lpfa.wait %b use %u : !lpfa.barrier
+      lpfa.arrive %c use %u : !lpfa.barrier
+      lpfa.advance %u : !lpfa.cursor
+    }
+  }
+}
+
+// -----
+
+// R4: an earlier arrival of the others says nothing.
+lpfa.kernel @not_met stage(synchronized) threads(256) (%n: index) {
+  // expected-note@below {{the barrier}}
+  %a = lpfa.barrier "A" stages(1) arrivals(128) : !lpfa.barrier
+  %b = lpfa.barrier "B" stages(1) arrivals(128) : !lpfa.barrier
+  %c = lpfa.barrier "C" stages(1) arrivals(128) : !lpfa.barrier
+  lpfa.role "team" warps(4 from 0) registers(128) {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    lpfa.for_work (%w) in (%n) {
+      lpfa.arrive %b use %u : !lpfa.barrier
+      // expected-error@below {{protocol error (R4): arrives for use 1 of barrier 'A', but can come before use 0 completes}}
+      lpfa.arrive %a use %u : !lpfa.barrier
+      lpfa.wait %c use %u : !lpfa.barrier
+      lpfa.advance %u : !lpfa.cursor
+    }
+  }
+  lpfa.role "other" warps(4 from 4) registers(128) {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    lpfa.for_work (%w) in (%n) {
+      lpfa.wait %b use %u : !lpfa.barrier
+      lpfa.arrive %c use %u : !lpfa.barrier
+      lpfa.advance %u : !lpfa.cursor
+    }
+  }
+}
+
+// -----
+
 // A named barrier: who waits is part of a use, so that no use can end before the
 // other looks. What the team writes next must wait all the same.
 lpfa.kernel @named stage(synchronized) threads(256) shared_bytes(512) (%n: index) {
