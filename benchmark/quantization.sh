@@ -28,6 +28,8 @@ sizes="16384x16384 32768x4096 8192x8192 131072x128"
 norm_sizes="32768x4096 16384x8192 16384x16384 4096x65536 2048x131072"
 # The widest row that is read once.
 norm_once=65536
+# Of gradients, which are all read once.
+backward_sizes="32768x4096 16384x8192 16384x16384 4096x65536"
 # Of squares.
 square_sizes="32768x4096 16384x16384 131072x2048 8192x8192"
 square_once=0
@@ -106,6 +108,26 @@ func.func @norm_squares(%x: $x, %w: $w) -> ($q, $b, $d) {
 END
 }
 
+backward() {
+  local c=$1 g=$(($1 / 32))
+  local x="tensor<?x${c}xbf16>" w="tensor<${c}xbf16>" r="tensor<?xf32>"
+  local q="tensor<?x${c}xf8E4M3FN>" s="tensor<?x${g}xf8E8M0FNU>"
+  cat <<END
+func.func @norm_backward(%dy: $x, %x: $x, %w: $w, %r: $r) -> ($x, $w) {
+  %dx, %dw = lpfa.rms_norm_backward %dy, %x weight %w rstd %r
+      : $x, $x, $w, $r -> $x, $w
+  return %dx, %dw : $x, $w
+}
+func.func @norm_backward_mxfp8(%q: $q, %s: $s, %x: $x, %w: $w, %r: $r)
+    -> ($x, $w) {
+  %dy = lpfa.dequantize %q scaled %s axis(1) : $q, $s -> $x
+  %dx, %dw = lpfa.rms_norm_backward %dy, %x weight %w rstd %r
+      : $x, $x, $w, $r -> $x, $w
+  return %dx, %dw : $x, $w
+}
+END
+}
+
 layouts() {
   local s="tensor<${layout_size}xf8E8M0FNU>"
   local b="tensor<2048x1024x32x4x4xf8E8M0FNU>"
@@ -134,6 +156,10 @@ compile() {
   for size in $norm_sizes; do
     norm "${size#*x}" >"$dir/$size/norm.mlir"
     lpfa-compile "$dir/$size/norm.mlir" -o "$dir/$size/norm" "$@"
+  done
+  for size in $backward_sizes; do
+    backward "${size#*x}" >"$dir/$size/backward.mlir"
+    lpfa-compile "$dir/$size/backward.mlir" -o "$dir/$size/backward" "$@"
   done
   for size in $square_sizes; do
     norm_squares "${size#*x}" >"$dir/$size/squares.mlir"
@@ -175,6 +201,14 @@ run() {
   for size in $norm_sizes; do
     measure norm_row $size $((${size#*x} > norm_once ? 2 : 0)) \
       "$dir/$size/norm/plan.json" --size=$size --size="${size#*x}"
+  done
+  for size in $backward_sizes; do
+    local c=${size#*x} rows=${size%x*}
+    measure norm_backward $size 0 "$dir/$size/backward/plan.json" \
+      --size=$size --size=$size --size=$c --size=$rows
+    measure norm_backward_mxfp8 $size 0 "$dir/$size/backward/plan.json" \
+      --size=$size --size=${rows}x$((c / 32)) --size=$size --size=$c \
+      --size=$rows
   done
   for size in $square_sizes; do
     measure norm_squares $size $((${size#*x} > square_once ? 2 : 0)) \

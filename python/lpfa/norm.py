@@ -12,7 +12,13 @@ import numpy as np
 
 _PARTIAL_SUMS = 1024
 _NEIGHBORS = 8
-_PARTIAL_ROWS = 512
+_COLUMN_SUMS = 256
+_COLUMN_SUM_NEIGHBORS = 64
+
+# Up to a width: rows of a group, and groups of partial sums.
+_GROUPS = ((512, (8, 768)), (1024, (8, 384)), (2048, (4, 384)),
+           (4096, (2, 384)), (8192, (1, 384)), (16384, (1, 256)),
+           (32768, (1, 128)), (None, (1, 56)))
 
 
 def fma(a, b, c):
@@ -73,6 +79,36 @@ def rms_norm(x, weight, epsilon):
     return y.reshape(shape), rstd.reshape(shape[:-1])
 
 
+def _sum_columns(dy, n):
+    """The sums of dy * n over all rows of two float32 arrays, of rank 2 or
+    more."""
+    rows, width = dy.shape[-2:]
+    neighbors, groups = next(
+        v for w, v in _GROUPS if w is None or width <= w)
+
+    def group(a):
+        # A padding of zeros changes no sum but the sign of a zero, which the
+        # last sums lose.
+        missing = -rows % neighbors
+        a = a.reshape(-1, rows, width) if rows else a.reshape(0, 0, width)
+        a = np.pad(a, [(0, 0), (0, missing), (0, 0)])
+        return a.reshape(-1, neighbors, width)
+
+    dy, n = group(dy), group(n)
+    partial = np.zeros((groups, neighbors, width), np.float32)
+    for first in range(0, len(dy), groups):
+        part = slice(first, first + groups)
+        count = len(dy[part])
+        partial[:count] = fma(dy[part], n[part], partial[:count])
+    partial = partial.reshape(-1, width)
+    sums = np.zeros((_COLUMN_SUMS, width), np.float32)
+    for first in range(0, len(partial), _COLUMN_SUMS):
+        part = partial[first:first + _COLUMN_SUMS]
+        sums[:len(part)] += part
+    return _add_halves(_add_halves(
+        sums.T.reshape(width, -1, _COLUMN_SUM_NEIGHBORS)))
+
+
 def rms_norm_backward(dy, x, weight, rstd):
     """The gradients of x and of the weight, in float32 before their rounding to
     the results' types."""
@@ -86,10 +122,6 @@ def rms_norm_backward(dy, x, weight, rstd):
         n, g = x * factors, dy * weight
         c = sum_products(g, n) / np.float32(width)
         dx = fma(-c[:, None], n, g) * factors
-        sums = np.zeros((_PARTIAL_ROWS, width), np.float32)
-        for first in range(0, len(x), _PARTIAL_ROWS):
-            rows = slice(first, first + _PARTIAL_ROWS)
-            count = len(n[rows])
-            sums[:count] = fma(dy[rows], n[rows], sums[:count])
-        dweight = _add_halves(sums.T)
+        matrices = shape if len(shape) > 1 else (1, width)
+        dweight = _sum_columns(*(a.reshape(matrices) for a in (dy, n)))
     return dx.reshape(shape), dweight

@@ -10,17 +10,18 @@
 
 On any machine, for a chip:
 
-  check_kernels.py compile DIR [--chip=sm_90a]
+  check_kernels.py compile DIR [--chip=sm_90a] [--group=GROUP]
 
 On one with such a GPU, which needs lpfa-launch alone:
 
-  check_kernels.py run DIR [--large] [--each-kernel-once]
+  check_kernels.py run DIR [--large] [--each-kernel-once] [--group=GROUP]
   check_kernels.py fuzz DIR [--blocks=1048576]
 
 `run` compares shapes of a covering set of sizes, rows at any 16 bytes, rows with
 gaps, and no rows; `--large` adds tensors of more than 2^31 elements and rows
 that are as far apart, `--each-kernel-once` keeps one small case a kernel, for
-compute-sanitizer. `fuzz` compares MXFP quantization of random blocks with the
+compute-sanitizer, `--group` the kernels that the summary lists under a name.
+`fuzz` compares MXFP quantization of random blocks with the
 host conversions of the CUDA headers. Tools are found as by lpfa.find_tool.
 """
 
@@ -47,6 +48,7 @@ import lpfa  # noqa: E402
 import test_cuda_headers as headers  # noqa: E402
 import test_jagged_scales as jagged  # noqa: E402
 import test_quantize_kernels as quantize  # noqa: E402
+import test_rms_norm_backward_kernels as backward  # noqa: E402
 import test_rms_norm_blocks as blocks  # noqa: E402
 import test_rms_norm_kernels as normalize  # noqa: E402
 from lpfa import mx, norm  # noqa: E402
@@ -325,6 +327,36 @@ def norm_block_cases(modules):
         yield case(f"blocks-any-{kind[1]}", (33 + i, width), kind, {})
 
 
+def backward_cases(modules):
+    """Gradients of normalized rows; more rows than there are partial sums."""
+    kinds = ({}, {"codes": "e4m3", "weight": "f32"},
+             {"dy": "f32", "x": "f32", "weight": "f32"},
+             {"dy": "f32", "x": "f16", "codes": "e5m2"},
+             {"codes": "e2m1", "results": ("dw",)}, {"results": ("dx",)})
+
+    def case(plan, shape, kind, options):
+        return Case("rms_norm_backward", plan, "f", shape,
+                    functools.partial(backward.make, shape, **kind), options)
+    for i, kind in enumerate(kinds[:2]):
+        modules[f"backward-any-{i}"] = backward.module(2, "?", **kind)
+        modules[f"backward-4d-{i}"] = backward.module(4, 96, **kind)
+        for shape in ((2, 3, 11, 96), (700, 1, 9, 96), (2, 0, 3, 96)):
+            yield case(f"backward-4d-{i}", shape, kind, {})
+    for i, width in enumerate(sorted(set(WIDTHS))):
+        # f4 rows end with a byte.
+        j = 0 if width % 2 and i % 6 == 4 else i % 6
+        kind = kinds[j]
+        plan = f"backward-{width}-{j}"
+        modules[plan] = backward.module(2, width, **kind)
+        most = min(8 * 768, (3 << 20) // width + 90)
+        padding = {} if j == 4 else {"row_padding": 8}
+        for rows, options in ((1, {}), (37, {"offset": 16}), (most, padding),
+                              (0, {})):
+            yield case(plan, (rows, width), kind, options)
+        j = i % 2
+        yield case(f"backward-any-{j}", (90 + i, width), kinds[j], {})
+
+
 # ===-----------------------------------------------------------------------===#
 # Drivers
 # ===-----------------------------------------------------------------------===#
@@ -334,7 +366,7 @@ def all_cases():
     modules = {}
     cases = [case for make in (quantize_cases, nvfp4_cases, dequantize_cases,
                                layout_cases, jagged_cases, norm_cases,
-                               norm_block_cases)
+                               norm_block_cases, backward_cases)
              for case in make(modules)]
     return modules, cases
 
@@ -416,12 +448,17 @@ def main():
     parser.add_argument("mode", choices=["compile", "run", "fuzz"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--chip", default="sm_90a")
+    parser.add_argument("--group", help="kernels of this group only")
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--each-kernel-once", action="store_true")
     parser.add_argument("--blocks", type=int, default=1 << 20)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     modules, cases = all_cases()
+    if options.group:
+        cases = [case for case in cases if case.group == options.group]
+        plans = {case.plan for case in cases}
+        modules = {name: text for name, text in modules.items() if name in plans}
     with multiprocessing.Pool(options.jobs) as pool:
         if options.mode == "compile":
             pool.map(functools.partial(compile_module, folder=options.folder,

@@ -122,10 +122,11 @@ def backward_operands(shape, dtypes=(BF16, BF16, np.float32)):
     return dy, x, w, norm.rms_norm(x, w, np.float32(1e-6))[1]
 
 
-# Also more rows than there are partial sums of a column.
-@pytest.mark.parametrize("shape", [(1, 1), (3, 33), (7, 1000), (2, 8200),
-                                   (511, 8), (513, 9), (1100, 40), (0, 64)],
-                         ids=str)
+# Of each width also more rows than there are partial sums of a column.
+@pytest.mark.parametrize("shape", [(1, 1), (3, 33), (7, 1000), (6145, 2),
+                                   (3073, 513), (1540, 1025), (770, 2049),
+                                   (386, 4097), (258, 8193), (130, 16385),
+                                   (58, 32769), (0, 64)], ids=str)
 def test_backward(shape):
     dy, x, w, rstd = backward_operands(shape)
     dx, dw = run("backward", bits(dy), bits(x), w, rstd)

@@ -22,6 +22,13 @@
 // CHECK-DAG: norm_squares_rms_norm_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: norm_both_rms_norm_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: any_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: back_4096_rms_norm_backward: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: back_4096_sum_columns: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: back_8192_rms_norm_backward: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: back_16384_rms_norm_backward: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: back_65536_rms_norm_backward: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: back_any_rms_norm_backward: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: back_any_weight_gradient: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 
 func.func @pack(%s: tensor<?x?xf8E8M0FNU>) -> tensor<?x?x32x4x4xf8E8M0FNU> {
   %b = lpfa.pack_scales %s : tensor<?x?xf8E8M0FNU> -> tensor<?x?x32x4x4xf8E8M0FNU>
@@ -175,4 +182,53 @@ func.func @column(%x: tensor<?x8192xbf16>)
   %q, %s = lpfa.quantize %x axis(0)
       : tensor<?x8192xbf16> -> tensor<?x8192xf8E4M3FN>, tensor<?x8192xf8E8M0FNU>
   return %q, %s : tensor<?x8192xf8E4M3FN>, tensor<?x8192xf8E8M0FNU>
+}
+
+func.func @back_4096(%q: tensor<?x4096xf8E4M3FN>, %s: tensor<?x128xf8E8M0FNU>,
+    %x: tensor<?x4096xbf16>, %w: tensor<4096xbf16>,
+    %r: tensor<?xf32>) -> (tensor<?x4096xbf16>, tensor<4096xbf16>) {
+  %dy = lpfa.dequantize %q scaled %s axis(1)
+      : tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU> -> tensor<?x4096xbf16>
+  %dx, %dw = lpfa.rms_norm_backward %dy, %x weight %w rstd %r
+      : tensor<?x4096xbf16>, tensor<?x4096xbf16>, tensor<4096xbf16>, tensor<?xf32>
+      -> tensor<?x4096xbf16>, tensor<4096xbf16>
+  return %dx, %dw : tensor<?x4096xbf16>, tensor<4096xbf16>
+}
+
+func.func @back_8192(%dy: tensor<?x8192xbf16>, %x: tensor<?x8192xbf16>, %w: tensor<8192xf32>,
+    %r: tensor<?xf32>) -> (tensor<?x8192xbf16>, tensor<8192xf32>) {
+  %dx, %dw = lpfa.rms_norm_backward %dy, %x weight %w rstd %r
+      : tensor<?x8192xbf16>, tensor<?x8192xbf16>, tensor<8192xf32>, tensor<?xf32>
+      -> tensor<?x8192xbf16>, tensor<8192xf32>
+  return %dx, %dw : tensor<?x8192xbf16>, tensor<8192xf32>
+}
+
+func.func @back_16384(%q: tensor<?x16384xf8E4M3FN>, %s: tensor<?x512xf8E8M0FNU>,
+    %x: tensor<?x16384xbf16>, %w: tensor<16384xbf16>,
+    %r: tensor<?xf32>) -> (tensor<?x16384xbf16>, tensor<16384xbf16>) {
+  %dy = lpfa.dequantize %q scaled %s axis(1)
+      : tensor<?x16384xf8E4M3FN>, tensor<?x512xf8E8M0FNU> -> tensor<?x16384xbf16>
+  %dx, %dw = lpfa.rms_norm_backward %dy, %x weight %w rstd %r
+      : tensor<?x16384xbf16>, tensor<?x16384xbf16>, tensor<16384xbf16>, tensor<?xf32>
+      -> tensor<?x16384xbf16>, tensor<16384xbf16>
+  return %dx, %dw : tensor<?x16384xbf16>, tensor<16384xbf16>
+}
+
+func.func @back_65536(%dy: tensor<?x65536xbf16>, %x: tensor<?x65536xbf16>, %w: tensor<65536xbf16>,
+    %r: tensor<?xf32>) -> (tensor<?x65536xbf16>, tensor<65536xbf16>) {
+  %dx, %dw = lpfa.rms_norm_backward %dy, %x weight %w rstd %r
+      : tensor<?x65536xbf16>, tensor<?x65536xbf16>, tensor<65536xbf16>, tensor<?xf32>
+      -> tensor<?x65536xbf16>, tensor<65536xbf16>
+  return %dx, %dw : tensor<?x65536xbf16>, tensor<65536xbf16>
+}
+
+func.func @back_any(%q: tensor<?x?xf8E4M3FN>, %s: tensor<?x?xf8E8M0FNU>,
+    %x: tensor<?x?xbf16>, %w: tensor<?xf32>,
+    %r: tensor<?xf32>) -> (tensor<?x?xbf16>, tensor<?xf32>) {
+  %dy = lpfa.dequantize %q scaled %s axis(1)
+      : tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU> -> tensor<?x?xf32>
+  %dx, %dw = lpfa.rms_norm_backward %dy, %x weight %w rstd %r
+      : tensor<?x?xf32>, tensor<?x?xbf16>, tensor<?xf32>, tensor<?xf32>
+      -> tensor<?x?xbf16>, tensor<?xf32>
+  return %dx, %dw : tensor<?x?xbf16>, tensor<?xf32>
 }

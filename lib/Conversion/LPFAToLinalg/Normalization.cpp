@@ -9,9 +9,12 @@
 #include "SizeChecks.h"
 #include "lpfa/Conversion/LPFAToLinalg/LPFAToLinalg.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
+#include "lpfa/Dialect/LPFA/Utils/PartialRows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -99,15 +102,30 @@ private:
 class RMSNormBackwardBuilder : RowBuilder {
 public:
   RMSNormBackwardBuilder(OpBuilder &builder, RMSNormBackwardOp op, Value dy,
-                         Value x, Value rstd)
-      : RowBuilder(builder, op.getLoc(), x), op(op), dy(dy), x(x), rstd(rstd) {}
+                         Value x, Value rstd, OpFoldResult rowsOfMatrix)
+      : RowBuilder(builder, op.getLoc(), x), op(op), dy(dy), x(x), rstd(rstd),
+        rowsOfMatrix(rowsOfMatrix) {}
 
   Value getInputGradient();
   Value getWeightGradient();
 
 private:
+  Value getIndex(OpFoldResult size);
+  template <typename OpTy> Value compute(Value x, Value y) {
+    return b.createOrFold<OpTy>(loc, x, y);
+  }
+  /// `sums` with what `body` makes of a row of it, its last argument, and of
+  /// the given rows or elements of the operands.
+  Value addToRow(Value sums, Value row,
+                 ArrayRef<std::pair<Value, Value>> operands, Body body);
+  /// A loop over that many rows, in their order.
+  Value sumOverRows(Value count, Value sums,
+                    function_ref<Value(Value row, Value sums)> body);
+
   RMSNormBackwardOp op;
   Value dy, x, rstd;
+  /// Before leading dimensions became one.
+  OpFoldResult rowsOfMatrix;
 };
 } // namespace
 
@@ -245,28 +263,107 @@ Value RMSNormBackwardBuilder::getInputGradient() {
                  });
 }
 
-Value RMSNormBackwardBuilder::getWeightGradient() {
-  constexpr int64_t count = RMSNormBackwardOp::kPartialRows;
-  AffineMap identity = b.getMultiDimIdentityMap(2);
-  AffineExpr row = b.getAffineDimExpr(0), column = b.getAffineDimExpr(1);
-  // Rows come before columns, so each sum is in their order.
-  Value sums = generic(
-      {dy, x, rstd}, zeros({b.getIndexAttr(count), sizes[1]}),
-      {identity, identity, getRowMap(),
-       AffineMap::get(2, 0, {row % count, column}, b.getContext())},
-      [](OpBuilder &b, Location loc, ValueRange args) -> Value {
-        Value n =
-            arith::MulFOp::create(b, loc, widen(b, loc, args[1]), args[2]);
-        return math::FmaOp::create(b, loc, widen(b, loc, args[0]), n, args[3]);
-      },
-      /*reduces=*/0);
-  sums = addHalves(sums, 0, count);
-  Type element = op.getDweight().getType().getElementType();
-  AffineMap columnMap = b.getMultiDimIdentityMap(1);
-  AffineMap firstRow =
+Value RMSNormBackwardBuilder::getIndex(OpFoldResult size) {
+  return getValueOrCreateConstantIndexOp(b, loc, size);
+}
+
+Value RMSNormBackwardBuilder::addToRow(
+    Value sums, Value row, ArrayRef<std::pair<Value, Value>> operands,
+    Body body) {
+  OpFoldResult one = b.getIndexAttr(1), zero = b.getIndexAttr(0);
+  SmallVector<OpFoldResult> strides = {one, one};
+  AffineMap first =
       AffineMap::get(1, 0, {b.getAffineConstantExpr(0), b.getAffineDimExpr(0)},
                      b.getContext());
-  return generic(sums, empty(sizes[1], element), {firstRow, columnMap},
+  AffineMap scalar =
+      AffineMap::get(1, 0, {b.getAffineConstantExpr(0)}, b.getContext());
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  for (auto [tensor, at] : operands) {
+    bool isMatrix = cast<RankedTensorType>(tensor.getType()).getRank() == 2;
+    SmallVector<OpFoldResult> offsets = {at}, slice = {one};
+    if (isMatrix) {
+      offsets.push_back(zero);
+      slice.push_back(sizes[1]);
+    }
+    inputs.push_back(tensor::ExtractSliceOp::create(
+        b, loc, tensor, offsets, slice,
+        ArrayRef(strides).take_front(offsets.size())));
+    maps.push_back(isMatrix ? first : scalar);
+  }
+  maps.push_back(first);
+  SmallVector<OpFoldResult> offsets = {row, zero}, slice = {one, sizes[1]};
+  Value old =
+      tensor::ExtractSliceOp::create(b, loc, sums, offsets, slice, strides);
+  return tensor::InsertSliceOp::create(b, loc, generic(inputs, old, maps, body),
+                                       sums, offsets, slice, strides);
+}
+
+Value RMSNormBackwardBuilder::sumOverRows(
+    Value count, Value sums, function_ref<Value(Value row, Value sums)> body) {
+  auto loop = scf::ForOp::create(b, loc, getIndex(b.getIndexAttr(0)), count,
+                                 getIndex(b.getIndexAttr(1)), sums);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(b, loc,
+                       body(loop.getInductionVar(), loop.getRegionIterArg(0)));
+  return loop.getResult(0);
+}
+
+Value RMSNormBackwardBuilder::getWeightGradient() {
+  Value matrixRows = getIndex(rowsOfMatrix);
+  PartialRows of = getPartialRows(b, loc, getIndex(sizes[1]));
+  Value groupsOfMatrix = compute<arith::CeilDivUIOp>(matrixRows, of.neighbors);
+  Value count = compute<arith::MulIOp>(of.neighbors, of.groups);
+  Value partial = sumOverRows(
+      getIndex(sizes[0]), zeros({getAsOpFoldResult(count), sizes[1]}),
+      [&](Value row, Value sums) {
+        Value rowInMatrix = compute<arith::RemUIOp>(row, matrixRows);
+        Value group = compute<arith::AddIOp>(
+            compute<arith::MulIOp>(compute<arith::DivUIOp>(row, matrixRows),
+                                   groupsOfMatrix),
+            compute<arith::DivUIOp>(rowInMatrix, of.neighbors));
+        Value to = compute<arith::AddIOp>(
+            compute<arith::MulIOp>(compute<arith::RemUIOp>(group, of.groups),
+                                   of.neighbors),
+            compute<arith::RemUIOp>(rowInMatrix, of.neighbors));
+        return addToRow(
+            sums, to, {{dy, row}, {x, row}, {rstd, row}},
+            [](OpBuilder &b, Location loc, ValueRange args) -> Value {
+              Value n = arith::MulFOp::create(b, loc, widen(b, loc, args[1]),
+                                              args[2]);
+              return math::FmaOp::create(b, loc, widen(b, loc, args[0]), n,
+                                         args[3]);
+            });
+      });
+  constexpr int64_t all = RMSNormBackwardOp::kColumnSums,
+                    neighborSums = RMSNormBackwardOp::kColumnSumNeighbors;
+  Value sums = sumOverRows(
+      count, zeros({b.getIndexAttr(all), sizes[1]}),
+      [&](Value row, Value sums) {
+        Value to = compute<arith::RemUIOp>(row, getIndex(b.getIndexAttr(all)));
+        return addToRow(
+            sums, to, {{partial, row}},
+            [](OpBuilder &b, Location loc, ValueRange args) -> Value {
+              return arith::AddFOp::create(b, loc, args[1], args[0]);
+            });
+      });
+  auto type = cast<RankedTensorType>(sums.getType());
+  sums = tensor::ExpandShapeOp::create(
+      b, loc,
+      RankedTensorType::get(
+          {all / neighborSums, neighborSums, type.getDimSize(1)},
+          b.getF32Type()),
+      sums, ArrayRef<ReassociationIndices>{{0, 1}, {2}},
+      {b.getIndexAttr(all / neighborSums), b.getIndexAttr(neighborSums),
+       sizes[1]});
+  sums = addHalves(addHalves(sums, 1, neighborSums), 0, all / neighborSums);
+  Type element = op.getDweight().getType().getElementType();
+  AffineExpr none = b.getAffineConstantExpr(0);
+  AffineMap first =
+      AffineMap::get(1, 0, {none, none, b.getAffineDimExpr(0)}, b.getContext());
+  return generic(sums, empty(sizes[1], element),
+                 {first, b.getMultiDimIdentityMap(1)},
                  [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
                    return round(b, loc, element, args[0]);
                  });
@@ -334,9 +431,10 @@ struct RMSNormBackwardLowering : OpRewritePattern<RMSNormBackwardOp> {
           rewriter, loc, RankedTensorType::get(shape, type.getElementType()),
           tensor, whole);
     };
-    RMSNormBackwardBuilder builder(rewriter, op, collapse(op.getDy(), matrix),
-                                   collapse(op.getInput(), matrix),
-                                   collapse(op.getRstd(), vector));
+    RMSNormBackwardBuilder builder(
+        rewriter, op, collapse(op.getDy(), matrix),
+        collapse(op.getInput(), matrix), collapse(op.getRstd(), vector),
+        rank == 1 ? OpFoldResult(rewriter.getIndexAttr(1)) : sizes[rank - 2]);
     Value dx = builder.getInputGradient();
     if (rank == 1)
       dx = tensor::CollapseShapeOp::create(

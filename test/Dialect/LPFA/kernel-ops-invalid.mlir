@@ -319,6 +319,93 @@ lpfa.kernel @rms_norm_tile_c2 stage(tile) (%x: !lpfa.view<?x?xf32>, %w: !lpfa.vi
 
 // -----
 
+lpfa.kernel @sum_products_tile_c1 stage(tile) (%x: !lpfa.view<?x?xf32>, %i: index) {
+  %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf32> -> !lpfa.tile<8x256xf32>
+  %u = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf32> -> !lpfa.tile<8x128xf32>
+  %w = lpfa.splat 1.0 : !lpfa.tile<256xf32>
+  %r = lpfa.splat 1.0 : !lpfa.tile<8xf32>
+  %s = lpfa.splat 0.0 : !lpfa.tile<8x1024xf32>
+  // expected-error @below {{must have f32, bf16 or f16 matrices of one shape (C1)}}
+  %p = lpfa.sum_products_tile %u, %t rstd %r weight %w into %s : !lpfa.tile<8x128xf32>, !lpfa.tile<8x256xf32>, !lpfa.tile<8xf32>, !lpfa.tile<256xf32>, !lpfa.tile<8x1024xf32>
+}
+
+// -----
+
+lpfa.kernel @sum_products_tile_c2 stage(tile) (%x: !lpfa.view<?x?xf32>, %i: index) {
+  %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf32> -> !lpfa.tile<8x256xf32>
+  %w = lpfa.splat 1.0 : !lpfa.tile<128xf32>
+  %r = lpfa.splat 1.0 : !lpfa.tile<8xf32>
+  %s = lpfa.splat 0.0 : !lpfa.tile<8x1024xf32>
+  // expected-error @below {{must have an f32, bf16 or f16 weight for each column, and an f32 factor and 1,024 f32 for each row (C2)}}
+  %p = lpfa.sum_products_tile %t, %t rstd %r weight %w into %s : !lpfa.tile<8x256xf32>, !lpfa.tile<8x256xf32>, !lpfa.tile<8xf32>, !lpfa.tile<128xf32>, !lpfa.tile<8x1024xf32>
+}
+
+// -----
+
+lpfa.kernel @weight_gradient_tile_c1 stage(tile) (%x: !lpfa.view<?xf32>, %i: index) {
+  %t = lpfa.load %x[%i] : !lpfa.view<?xf32> -> !lpfa.tile<256xf32>
+  %r = lpfa.splat 1.0 : !lpfa.tile<8xf32>
+  %s = lpfa.splat 0.0 : !lpfa.tile<8x256xf32>
+  // expected-error @below {{must have f32, bf16 or f16 matrices of one shape (C1)}}
+  %p = lpfa.weight_gradient_tile %t, %t rstd %r into %s : !lpfa.tile<256xf32>, !lpfa.tile<256xf32>, !lpfa.tile<8xf32>, !lpfa.tile<8x256xf32>
+}
+
+// -----
+
+lpfa.kernel @weight_gradient_tile_c2 stage(tile) (%x: !lpfa.view<?x?xf32>, %i: index) {
+  %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf32> -> !lpfa.tile<8x256xf32>
+  %r = lpfa.splat 1.0 : !lpfa.tile<8xf32>
+  %s = lpfa.splat 0.0 : !lpfa.tile<1x256xf32>
+  // expected-error @below {{must have an f32 factor for each row and an f32 for each element (C2)}}
+  %p = lpfa.weight_gradient_tile %t, %t rstd %r into %s : !lpfa.tile<8x256xf32>, !lpfa.tile<8x256xf32>, !lpfa.tile<8xf32>, !lpfa.tile<1x256xf32>
+}
+
+// -----
+
+lpfa.kernel @mean_tile_c1 stage(tile) (%i: index) {
+  %s = lpfa.splat 0.0 : !lpfa.tile<8x512xf32>
+  // expected-error @below {{must make an f32 for each row of 1,024 f32 (C1)}}
+  %c = lpfa.mean_tile %s count(%i) : !lpfa.tile<8x512xf32> -> !lpfa.tile<8xf32>
+}
+
+// -----
+
+lpfa.kernel @rms_norm_backward_tile_c1 stage(tile) (%x: !lpfa.view<?x?xf32>, %i: index) {
+  %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf32> -> !lpfa.tile<8x256xf32>
+  %w = lpfa.splat 1.0 : !lpfa.tile<256xf32>
+  %r = lpfa.splat 1.0 : !lpfa.tile<8xf32>
+  // expected-error @below {{must have f32, bf16 or f16 matrices of one shape (C1)}}
+  %d = lpfa.rms_norm_backward_tile %t, %t rstd %r mean %r weight %w : !lpfa.tile<8x256xf32>, !lpfa.tile<8x256xf32>, !lpfa.tile<8xf32>, !lpfa.tile<256xf32> -> !lpfa.tile<8x128xf32>
+}
+
+// -----
+
+lpfa.kernel @rms_norm_backward_tile_c2 stage(tile) (%x: !lpfa.view<?x?xf32>, %i: index) {
+  %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf32> -> !lpfa.tile<8x256xf32>
+  %w = lpfa.splat 1.0 : !lpfa.tile<256xf32>
+  %r = lpfa.splat 1.0 : !lpfa.tile<4xf32>
+  // expected-error @below {{must have an f32, bf16 or f16 weight for each column and f32 factors for each row (C2)}}
+  %d = lpfa.rms_norm_backward_tile %t, %t rstd %r mean %r weight %w : !lpfa.tile<8x256xf32>, !lpfa.tile<8x256xf32>, !lpfa.tile<4xf32>, !lpfa.tile<256xf32> -> !lpfa.tile<8x256xbf16>
+}
+
+// -----
+
+lpfa.kernel @add_tile_c1 stage(tile) () {
+  %a = lpfa.splat 1.0 : !lpfa.tile<256xf32>
+  // expected-error @below {{must add f32 matrices, not '!lpfa.tile<256xf32>' (C1)}}
+  %b = lpfa.add_tile %a, %a : !lpfa.tile<256xf32>
+}
+
+// -----
+
+lpfa.kernel @sum_columns_tile_c1 stage(tile) () {
+  %a = lpfa.splat 1.0 : !lpfa.tile<128x32xf32>
+  // expected-error @below {{must have 256 f32 rows and an f32, bf16 or f16 for each column (C1)}}
+  %b = lpfa.sum_columns_tile %a : !lpfa.tile<128x32xf32> -> !lpfa.tile<32xf32>
+}
+
+// -----
+
 lpfa.kernel @dequantize_tile_c1 stage(tile) (%x: !lpfa.view<?x?xf8E5M2>, %y: !lpfa.view<?x?xf8E8M0FNU>, %i: index) {
   %q = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf8E5M2> -> !lpfa.tile<32x32xf8E5M2>
   %s = lpfa.load %y[%i, %i] : !lpfa.view<?x?xf8E8M0FNU> -> !lpfa.tile<32x1xf8E8M0FNU>

@@ -17,6 +17,16 @@
 using namespace mlir;
 using namespace lpfa;
 
+unsigned ElementwiseKernel::addTemporary(ArrayRef<Value> sizes) {
+  SmallVector<OpFoldResult> mixed;
+  for (Value size : sizes)
+    mixed.push_back(getAsOpFoldResult(size));
+  outputs.push_back(tensor::EmptyOp::create(builder, op->getLoc(), mixed,
+                                            builder.getF32Type()));
+  results.push_back(nullptr);
+  return inputs.size() + outputs.size() - 1;
+}
+
 SmallVector<Value> ElementwiseKernel::getTileCounts(IndexBuilder &index,
                                                     Value tensorOrView) {
   SmallVector<Value> counts;
@@ -62,13 +72,15 @@ KernelOp ElementwiseKernel::build(StringRef name, BoundsBuilder getBounds,
   return kernel;
 }
 
-void ElementwiseKernel::launch(KernelOp kernel, Value grid) {
+LaunchOp ElementwiseKernel::launch(KernelOp kernel, Value grid) {
   auto launch =
-      LaunchOp::create(builder, op->getLoc(), ValueRange(results).getTypes(),
+      LaunchOp::create(builder, op->getLoc(), ValueRange(outputs).getTypes(),
                        FlatSymbolRefAttr::get(kernel.getSymNameAttr()), grid,
                        /*persistent=*/false, inputs, outputs);
   for (auto [result, launched] : llvm::zip_equal(results, launch.getResults()))
-    result.replaceAllUsesWith(launched);
+    if (result)
+      result.replaceAllUsesWith(launched);
+  return launch;
 }
 
 Value ElementwiseKernel::getGrid() {

@@ -38,6 +38,8 @@ public:
     results.push_back(result);
     return inputs.size() + outputs.size() - 1;
   }
+  /// Adds a tensor of f32 that other kernels read.
+  unsigned addTemporary(llvm::ArrayRef<mlir::Value> sizes);
 
   /// Sizes of `shaped` on the host.
   llvm::SmallVector<mlir::Value> getSizes() {
@@ -67,10 +69,10 @@ public:
                  PrologueBuilder prologue = nullptr);
   /// Launches the kernel in place of the ops whose results were added, a CTA
   /// for some tiles.
-  void launch(KernelOp kernel, int64_t tiles = 1) {
-    launch(kernel, index.ceildiv(getGrid(), tiles));
+  LaunchOp launch(KernelOp kernel, int64_t tiles = 1) {
+    return launch(kernel, index.ceildiv(getGrid(), tiles));
   }
-  void launch(KernelOp kernel, mlir::Value grid);
+  LaunchOp launch(KernelOp kernel, mlir::Value grid);
 
   /// How many work tiles there are on the host.
   mlir::Value getGrid();
@@ -91,6 +93,9 @@ private:
   llvm::SmallVector<int64_t> tile;
   llvm::SmallVector<mlir::Value> inputs, outputs, results;
 };
+
+/// Checks of `lpfa.dequantize` for a kernel of its codes.
+mlir::LogicalResult checkDequantize(ElementwiseKernel &kernel, DequantizeOp op);
 
 /// The type of a tile of a view.
 TileType getTile(mlir::Value view, llvm::ArrayRef<int64_t> shape);
@@ -157,6 +162,8 @@ mlir::LogicalResult addQuantized(ElementwiseKernel &kernel, IndexBuilder &index,
 
 /// Forms the kernel of a normalization and of quantizations of its output.
 mlir::LogicalResult formRMSNorm(RMSNormOp op);
+/// Forms the kernels of gradients of normalized rows.
+mlir::LogicalResult formRMSNormBackward(RMSNormBackwardOp op);
 
 /// Forms the kernels of the layouts of scales.
 mlir::LogicalResult formScaleLayouts(mlir::ModuleOp module);

@@ -232,6 +232,27 @@ static LogicalResult formQuantizes(ModuleOp module) {
   return success();
 }
 
+LogicalResult lpfa::checkDequantize(ElementwiseKernel &kernel,
+                                    DequantizeOp op) {
+  Location loc = op.getLoc();
+  if (failed(kernel.checkRows(op.getElements().getType().getElementType())))
+    return failure();
+  OpBuilder builder(op);
+  IndexBuilder index(builder, loc);
+  SmallVector<Value> groups;
+  for (int64_t i = 0; i < kernel.getRank(); ++i)
+    groups.push_back(index.dim(op.getElements(), i));
+  groups[op.getAxis()] = index.ceildiv(groups[op.getAxis()], op.getBlockSize());
+  for (auto [dimension, size] : llvm::enumerate(groups))
+    emitCheck(builder, op,
+              builder.createOrFold<arith::CmpIOp>(
+                  loc, arith::CmpIPredicate::eq,
+                  index.dim(op.getScales(), dimension), size),
+              "expects another size of dimension " + std::to_string(dimension) +
+                  " of the scales");
+  return success();
+}
+
 static LogicalResult formDequantize(DequantizeOp op) {
   Location loc = op.getLoc();
   RankedTensorType type = op.getElements().getType();
@@ -249,21 +270,9 @@ static LogicalResult formDequantize(DequantizeOp op) {
   std::optional<unsigned> globalScale;
   if (op.getGlobalScale())
     globalScale = kernel.addInput(op.getGlobalScale());
-  if (failed(kernel.checkSizes()) ||
-      failed(kernel.checkRows(type.getElementType())))
+  if (failed(kernel.checkSizes()) || failed(checkDequantize(kernel, op)))
     return failure();
-  OpBuilder builder(op);
-  IndexBuilder index(builder, loc);
-  SmallVector<Value> sizes = kernel.getSizes(), groups = sizes;
-  groups[op.getAxis()] = index.ceildiv(groups[op.getAxis()], op.getBlockSize());
-  for (auto [dimension, size] : llvm::enumerate(groups))
-    emitCheck(builder, op,
-              builder.createOrFold<arith::CmpIOp>(
-                  loc, arith::CmpIPredicate::eq,
-                  index.dim(op.getScales(), dimension), size),
-              "expects another size of dimension " + std::to_string(dimension) +
-                  " of the scales");
-  unsigned output = kernel.addOutput(op.getOutput(), sizes);
+  unsigned output = kernel.addOutput(op.getOutput(), kernel.getSizes());
 
   auto build = [&](OpBuilder &b, ValueRange views, ValueRange coordinates) {
     SmallVector<Value> place = getFirst(b, loc, coordinates, tile);
@@ -295,10 +304,12 @@ LogicalResult lpfa::formElementwiseKernels(ModuleOp module) {
   for (RMSNormOp op : normalizations)
     if (failed(formRMSNorm(op)))
       return failure();
-  WalkResult gradients = module.walk([](RMSNormBackwardOp op) -> WalkResult {
-    return op.emitOpError("has no kernel yet; the reference runs it");
-  });
-  if (gradients.wasInterrupted() || failed(formQuantizes(module)))
+  SmallVector<RMSNormBackwardOp> gradients;
+  module.walk([&](RMSNormBackwardOp op) { gradients.push_back(op); });
+  for (RMSNormBackwardOp op : gradients)
+    if (failed(formRMSNormBackward(op)))
+      return failure();
+  if (failed(formQuantizes(module)))
     return failure();
   WalkResult result = module.walk(
       [&](DequantizeOp op) -> WalkResult { return formDequantize(op); });

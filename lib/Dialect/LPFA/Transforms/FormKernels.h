@@ -22,6 +22,9 @@ public:
   IndexBuilder(mlir::OpBuilder &builder, mlir::Location loc)
       : builder(builder), loc(loc) {}
 
+  mlir::OpBuilder &getBuilder() { return builder; }
+  mlir::Location getLoc() const { return loc; }
+
   mlir::Value constant(int64_t value) {
     return mlir::arith::ConstantIndexOp::create(builder, loc, value);
   }
@@ -43,6 +46,15 @@ public:
   }
   mlir::Value div(mlir::Value a, mlir::Value b) {
     return builder.createOrFold<mlir::arith::DivUIOp>(loc, a, b);
+  }
+  mlir::Value rem(mlir::Value a, mlir::Value b) {
+    return builder.createOrFold<mlir::arith::RemUIOp>(loc, a, b);
+  }
+  mlir::Value min(mlir::Value a, mlir::Value b) {
+    return builder.createOrFold<mlir::arith::MinSIOp>(loc, a, b);
+  }
+  mlir::Value ceildiv(mlir::Value a, mlir::Value b) {
+    return builder.createOrFold<mlir::arith::CeilDivUIOp>(loc, a, b);
   }
   mlir::Value dim(mlir::Value view, int64_t dimension) {
     if (llvm::isa<ViewType>(view.getType()))

@@ -104,3 +104,29 @@ lpfa.kernel @rows_of_elements stage(tile) (%X: !lpfa.view<?x?xbf16>, %Q: !lpfa.v
   %q, %s = lpfa.quantize_tile %x axis(1) : !lpfa.tile<128x128xbf16> -> !lpfa.tile<128x128xf8E4M3FN>, !lpfa.tile<128x4xf8E8M0FNU>
   lpfa.store %q -> %Q[%i, %i] : !lpfa.tile<128x128xf8E4M3FN>, !lpfa.view<?x?xf8E4M3FN>
 }
+
+// -----
+
+lpfa.kernel @gradient_without_loop stage(tile) (%X: !lpfa.view<?x256xf32>, %R: !lpfa.view<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  lpfa.for_work (%m) in (%c1) {
+    %x = lpfa.load %X[%m, %c0] : !lpfa.view<?x256xf32> -> !lpfa.tile<8x256xf32>
+    %r = lpfa.load %R[%m] : !lpfa.view<?xf32> -> !lpfa.tile<8xf32>
+    // expected-error @below {{must have sums that a loop carries, for it alone}}
+    %p = lpfa.weight_gradient_tile %x, %x rstd %r into %x : !lpfa.tile<8x256xf32>, !lpfa.tile<8x256xf32>, !lpfa.tile<8xf32>, !lpfa.tile<8x256xf32>
+  }
+}
+
+// -----
+
+lpfa.kernel @wide_columns stage(tile) (%X: !lpfa.view<?x64xf32>, %W: !lpfa.view<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  lpfa.for_work (%m) in (%c1) {
+    %x = lpfa.load %X[%m, %c0] : !lpfa.view<?x64xf32> -> !lpfa.tile<256x64xf32>
+    // expected-error @below {{cannot sum columns of '!lpfa.tile<256x64xf32>'}}
+    %w = lpfa.sum_columns_tile %x : !lpfa.tile<256x64xf32> -> !lpfa.tile<64xf32>
+    lpfa.store %w -> %W[%c0] : !lpfa.tile<64xf32>, !lpfa.view<?xf32>
+  }
+}

@@ -120,9 +120,26 @@ func.func @norm_of_one_row(%x: tensor<64xbf16>, %w: tensor<64xbf16>) -> tensor<6
 
 // -----
 
-func.func @norm_backward(%x: tensor<4x64xf32>, %w: tensor<64xf32>, %r: tensor<4xf32>) -> tensor<64xf32> {
-  // expected-error @below {{has no kernel yet; the reference runs it}}
-  %dx, %dw = lpfa.rms_norm_backward %x, %x weight %w rstd %r : tensor<4x64xf32>, tensor<4x64xf32>, tensor<64xf32>, tensor<4xf32> -> tensor<4x64xf32>, tensor<64xf32>
+func.func @norm_backward(%x: tensor<64xf32>, %w: tensor<64xf32>, %r: tensor<f32>) -> tensor<64xf32> {
+  // expected-error @below {{has a kernel for tensors of two dimensions or more only}}
+  %dx, %dw = lpfa.rms_norm_backward %x, %x weight %w rstd %r : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<f32> -> tensor<64xf32>, tensor<64xf32>
+  return %dw : tensor<64xf32>
+}
+
+// -----
+
+func.func @norm_backward_rows(%q: tensor<4x63xf4E2M1FN>, %s: tensor<4x2xf8E8M0FNU>, %x: tensor<4x63xf32>, %w: tensor<63xf32>, %r: tensor<4xf32>) -> tensor<63xf32> {
+  %dy = lpfa.dequantize %q scaled %s axis(1) : tensor<4x63xf4E2M1FN>, tensor<4x2xf8E8M0FNU> -> tensor<4x63xf32>
+  // expected-error @below {{has rows of packed f4 of an odd length}}
+  %dx, %dw = lpfa.rms_norm_backward %dy, %x weight %w rstd %r : tensor<4x63xf32>, tensor<4x63xf32>, tensor<63xf32>, tensor<4xf32> -> tensor<4x63xf32>, tensor<63xf32>
+  return %dw : tensor<63xf32>
+}
+
+// -----
+
+func.func @norm_backward_size(%x: tensor<2x1073741825x64xf32>, %w: tensor<64xf32>, %r: tensor<2x1073741825xf32>) -> tensor<64xf32> {
+  // expected-error @below {{has a size above 2^30, more than a kernel can count}}
+  %dx, %dw = lpfa.rms_norm_backward %x, %x weight %w rstd %r : tensor<2x1073741825x64xf32>, tensor<2x1073741825x64xf32>, tensor<64xf32>, tensor<2x1073741825xf32> -> tensor<2x1073741825x64xf32>, tensor<64xf32>
   return %dw : tensor<64xf32>
 }
 

@@ -81,14 +81,24 @@ def LPFA_RMSNormBackwardOp : LPFA_TensorOp<"rms_norm_backward"> {
     ```
 
     The order of that sum is the one that `lpfa.rms_norm` defines, with
-    `fma(g, n, s[j])` for the squares. Over all R rows, those of leading
-    dimensions one after the other:
+    `fma(g, n, s[j])` for the squares.
+
+    For the gradient of the weight, T neighbors among the rows of a matrix, of
+    the last two dimensions, make a group, the last of a matrix may have fewer,
+    and t numbers the groups of all matrices, one after the other. A column has
+    N T partial sums, which are summed by 256:
+
+    | K, up to | 512 | 1,024 | 2,048 | 4,096 | 8,192 | 16,384 | 32,768 | more |
+    | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+    | T | 8 | 8 | 4 | 2 | 1 | 1 | 1 | 1 |
+    | N | 768 | 384 | 384 | 384 | 384 | 256 | 128 | 56 |
 
     ```
-    p[b] = fma(dy, n, p[b]), from 0, in the order of r, over the rows r
-           with r % 512 = b
-    for d in 256, 128, ..., 1:  p[b] += p[b + d] for b < d
-    dweight = round(p[0])                        to the type of dweight
+    p[b] = fma(dy, n, p[b]), from 0, in the order of t, over the row i of each
+           group t with (t % N) T + i = b
+    q[j] = q[j] + p[b], from 0, in the order of b, over the b with b % 256 = j
+    for d in 32, 16, 8, 4, 2, 1, 128, 64:  q[j] += q[j + d] for j < 256 - d
+    dweight = round(q[0])                        to the type of dweight
     ```
 
     A quantized dy is one that `lpfa.dequantize` gives. A NaN or an infinity is
@@ -118,8 +128,10 @@ def LPFA_RMSNormBackwardOp : LPFA_TensorOp<"rms_norm_backward"> {
     type($dweight)
   }];
   let extraClassDeclaration = [{
-    /// Partial sums of the gradient of a column's weight.
-    static constexpr int64_t kPartialRows = 512;
+    /// Sums of partial sums of a column, and how many of them are neighbors
+    /// that are added first.
+    static constexpr int64_t kColumnSums = 256;
+    static constexpr int64_t kColumnSumNeighbors = 64;
   }];
 }
 

@@ -207,8 +207,11 @@ def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
     result, in steps of 128 along K. `lpfa.pack_scales`, which is put before
     both for scales that are row-major, `lpfa.unpack_scales`,
     `lpfa.scatter_scales`, `lpfa.gather_scales`, `lpfa.quantize` and
-    `lpfa.dequantize` become elementwise kernels, and so does `lpfa.rms_norm`. All `lpfa.quantize` ops of one tensor in a block become one
-    kernel, together with `lpfa.pack_scales` of their scales: it reads the
+    `lpfa.dequantize` become elementwise kernels, and so does `lpfa.rms_norm`.
+    `lpfa.rms_norm_backward` becomes one that leaves partial sums of the gradient
+    of the weight and one that sums them; `lpfa.dequantize` along rows of its
+    gradient becomes part of the first. All `lpfa.quantize` ops of one tensor in
+    a block become one kernel, together with `lpfa.pack_scales` of their scales: it reads the
     tensor once and writes only what is used. `lpfa.quantize` of a normalized
     tensor becomes part of the normalization, but NVFP4's; with squares or blocks
     along columns a first kernel reads the rows for their factors alone.
@@ -222,8 +225,8 @@ def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
     element types than f8E4M3FN and f8E5M2; products of more than three batch
     dimensions or with rows that are no multiple of 16 bytes; and for
     `lpfa.quantize` and `lpfa.dequantize` along another dimension than the last
-    two, or NVFP4's along another than the last; for `lpfa.rms_norm_backward`; and
-    for `lpfa.rms_norm` of a tensor of one dimension.
+    two, or NVFP4's along another than the last; and for `lpfa.rms_norm` and
+    `lpfa.rms_norm_backward` of a tensor of one dimension.
 
     Before:
 

@@ -52,6 +52,9 @@ LogicalResult KernelDistribution::lower(Operation *op) {
       .Case<LoadOp, PackAtomOp, UnpackAtomOp, QuantizeTileOp, DequantizeTileOp,
             SumSquaresTileOp, RstdTileOp, RMSNormTileOp, SequenceTileOp>(
           [&](auto op) { return lower(op); })
+      .Case<SumProductsTileOp, WeightGradientTileOp, MeanTileOp,
+            RMSNormBackwardTileOp, AddTileOp, SumColumnsTileOp>(
+          [&](auto op) { return lower(op); })
       .Case<ApplyMaskOp, SoftmaxMaximumOp, SoftmaxProbabilitiesOp,
             SoftmaxFinishOp>([&](auto op) { return lower(op); })
       .Case([&](affine::AffineApplyOp apply) {
@@ -137,9 +140,16 @@ LogicalResult KernelDistribution::lower(scf::IfOp op) {
 }
 
 LogicalResult KernelDistribution::lower(scf::ForOp op) {
-  SmallVector<Value> inits;
-  for (Value init : op.getInitArgs())
+  // Tiles of elements stay in shared memory.
+  SmallVector<Value> inits, carried, results;
+  for (auto [init, argument, result] : llvm::zip_equal(
+           op.getInitArgs(), op.getRegionIterArgs(), op.getResults())) {
+    if (keptTiles.contains(init))
+      continue;
     inits.push_back(values.lookup(init));
+    carried.push_back(argument);
+    results.push_back(result);
+  }
   auto loop = scf::ForOp::create(b, values.lookup(op.getLowerBound()),
                                  values.lookup(op.getUpperBound()),
                                  values.lookup(op.getStep()), inits);
@@ -147,7 +157,7 @@ LogicalResult KernelDistribution::lower(scf::ForOp op) {
   Block *body = loop.getBody();
   body->clear();
   values.map(op.getInductionVar(), loop.getInductionVar());
-  values.map(op.getRegionIterArgs(), loop.getRegionIterArgs());
+  values.map(carried, loop.getRegionIterArgs());
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(body);
   if (layout) {
@@ -155,14 +165,19 @@ LogicalResult KernelDistribution::lower(scf::ForOp op) {
     if (failed(yielded))
       return failure();
     // The next iteration overwrites what this one has in shared memory.
-    if (!op.getBody()->getOps<QuantizeTileOp>().empty())
+    if (llvm::any_of(*op.getBody(), [&](Operation &inner) {
+          return isa<MeanTileOp>(inner) ||
+                 llvm::any_of(inner.getResults(), [&](Value result) {
+                   return scaleTiles.contains(result);
+                 });
+        }))
       BarrierSyncOp::create(b, 0, static_cast<int32_t>(getThreads()));
     scf::YieldOp::create(b, *yielded);
   } else if (failed(lower(*op.getBody())) ||
              failed(lowerYield(*op.getBody()))) {
     return failure();
   }
-  values.map(op.getResults(), loop.getResults());
+  values.map(results, loop.getResults());
   return success();
 }
 
@@ -219,7 +234,8 @@ KernelDistribution::lowerVersions(Block &block, TypeRange types) {
     tilesAreWhole = false;
     SmallVector<Value> yielded;
     for (Value operand : block.getTerminator()->getOperands())
-      yielded.push_back(values.lookup(operand));
+      if (!keptTiles.contains(operand))
+        yielded.push_back(values.lookup(operand));
     scf::YieldOp::create(b, yielded);
   }
   return SmallVector<Value>(branch.getResults());

@@ -35,18 +35,23 @@ static int64_t getVectorSize(Type wide, int64_t accessBytes) {
 /// that a multiprocessor still has several CTAs.
 static constexpr int64_t kMaxRowThreads = 256;
 
+/// The pieces of a row that a thread has with as many of its gradient, and the
+/// most columns of such rows: then a multiprocessor has three CTAs, else two.
+static constexpr int64_t kGradientSteps = 4;
+static constexpr int64_t kGradientColumns = 8192;
+
 /// The layout of whole rows: the fewest threads a row, a power of two of warps,
-/// that have it in eight pieces. Vectors of 8 neighbors, as the order of
-/// summation of `lpfa.rms_norm` has them.
-static void layOutRows(ElementLayout &layout) {
+/// that have it in so many pieces, or else all that have sums. Vectors of 8
+/// neighbors, as the order of summation of `lpfa.rms_norm` has them.
+static void layOutRows(ElementLayout &layout, int64_t steps) {
   layout.alongRow = true;
   layout.vector = 8;
   layout.lanes = TargetModel::warpThreads;
   for (int64_t threads = TargetModel::warpThreads;
-       threads <= TargetModel::maxThreadsPerCTA; threads *= 2) {
+       threads <= SumSquaresTileOp::kPartialSums; threads *= 2) {
     layout.steps = layout.columns / (threads * layout.vector);
     layout.ctas = llvm::divideCeil(threads, kMaxRowThreads);
-    if (layout.steps <= kSteps)
+    if (layout.steps <= steps)
       break;
   }
 }
@@ -63,7 +68,7 @@ static void layOutBlocks(ElementLayout &layout, bool alongColumns) {
 }
 
 LogicalResult KernelDistribution::chooseElementLayout() {
-  bool hasColumnBlocks = false, hasRows = false;
+  bool hasColumnBlocks = false, hasRows = false, hasGradients = false;
   auto add = [&](Operation *op, TileType wide, bool isColumn) -> LogicalResult {
     int64_t columns = wide.getShape().back();
     int64_t rows = wide.getRank() == 2 ? wide.getShape().front() : 1;
@@ -83,6 +88,16 @@ LogicalResult KernelDistribution::chooseElementLayout() {
       hasRows = true;
       return add(op, sum.getInput().getType(), false);
     }
+    if (auto sum = dyn_cast<SumProductsTileOp>(op)) {
+      hasRows = hasGradients = true;
+      return add(op, sum.getInput().getType(), false);
+    }
+    if (auto gradient = dyn_cast<WeightGradientTileOp>(op)) {
+      hasRows = hasGradients = true;
+      return add(op, gradient.getInput().getType(), false);
+    }
+    if (auto sum = dyn_cast<SumColumnsTileOp>(op))
+      return add(op, sum.getTile().getType(), false);
     if (auto quantize = dyn_cast<QuantizeTileOp>(op)) {
       return add(op, quantize.getInput().getType(),
                  isAlongColumns(quantize) || quantize.getSquare());
@@ -101,7 +116,9 @@ LogicalResult KernelDistribution::chooseElementLayout() {
     return kernel.emitOpError("cannot have whole rows in registers and blocks "
                               "along columns");
   if (hasRows)
-    layOutRows(*layout);
+    layOutRows(*layout, hasGradients && layout->columns <= kGradientColumns
+                            ? kGradientSteps
+                            : kSteps);
   else
     layOutBlocks(*layout, hasColumnBlocks);
   int64_t across = layout->getWarpColumns() * layout->getWarpsAcross() *
@@ -117,10 +134,13 @@ LogicalResult KernelDistribution::chooseElementLayout() {
 /// Registers for the thread's elements in the widest type of the kernel, as
 /// many for all else, and some for a row that belongs to all rows, for scales
 /// of columns, for codes that no instruction makes or packs, for NVFP4's
-/// divisions and for each further result. More threads would not load more at a
-/// time.
+/// divisions and for each further result; or for the gradient of a
+/// normalization, and more where a cluster dequantizes it or, where arithmetic
+/// takes pairs of registers, it is long or has a weight of f32. More threads
+/// would not load more at a time.
 int64_t KernelDistribution::getMinCTAs() {
-  int64_t bits = 16, codes = 0, wide = 0, rowRegisters = 0;
+  int64_t bits = 16, codes = 0, wide = 0, rowRegisters = 0,
+          gradientRegisters = 0;
   bool packs = false, divides = false, hasColumns = false;
   auto isElements = [&](TileType tile) {
     return !tile.getShape().empty() &&
@@ -132,7 +152,7 @@ int64_t KernelDistribution::getMinCTAs() {
       if (keptTiles.contains(load))
         return;
       TileType tile = load.getTile().getType();
-      if (layout->alongRow && tile.getRank() == 1)
+      if (layout->alongRow && tile.getRank() == 1 && isElements(tile))
         rowRegisters =
             layout->steps * layout->vector * tile.getElementTypeBitWidth() / 32;
     }
@@ -146,8 +166,23 @@ int64_t KernelDistribution::getMinCTAs() {
         store && isElements(store.getTile().getType()) &&
         !scaleTiles.contains(store.getTile()))
       ++(store.getTile().getType().getElementTypeBitWidth() > 8 ? wide : codes);
-    for (Type type : op->getResultTypes())
-      if (auto tile = dyn_cast<TileType>(type); tile && isElements(tile)) {
+    if (auto gradient = dyn_cast<RMSNormBackwardTileOp>(op)) {
+      int64_t elements = layout->steps * layout->vector;
+      auto getRegisters = [&](Value tile) {
+        return elements *
+               cast<TileType>(tile.getType()).getElementTypeBitWidth() / 32;
+      };
+      gradientRegisters = getRegisters(gradient.getDy());
+      bool needsMore = target.hasNarrowFloatConversions() &&
+                       (layout->steps > kGradientSteps ||
+                        getRegisters(gradient.getWeight()) == elements);
+      if (needsMore || (layout->ctas > 1 &&
+                        gradient.getDy().getDefiningOp<DequantizeTileOp>()))
+        gradientRegisters += elements;
+    }
+    for (Value result : op->getResults())
+      if (auto tile = dyn_cast<TileType>(result.getType());
+          tile && isElements(tile) && !keptTiles.contains(result)) {
         int64_t width = tile.getElementTypeBitWidth();
         bits = std::max(bits, width);
         packs |=
@@ -155,10 +190,12 @@ int64_t KernelDistribution::getMinCTAs() {
       }
   });
   int64_t registers = 2 * layout->steps * layout->vector * bits / 32;
+  registers = std::max<int64_t>(registers, 64) + rowRegisters;
   int64_t further = codes > 0 ? 2 * (codes - 1 + wide) : wide;
-  registers = std::max<int64_t>(registers, 64) + rowRegisters +
-              (hasColumns ? 16 : 0) + (packs ? 32 : 0) + (divides ? 32 : 0) +
-              16 * further;
+  registers += gradientRegisters > 0
+                   ? gradientRegisters
+                   : (hasColumns ? 16 : 0) + (packs ? 32 : 0) +
+                         (divides ? 32 : 0) + 16 * further;
   return std::clamp<int64_t>(TargetModel::registersPerMultiprocessor /
                                  (registers * layout->getThreads()),
                              1, 16);
@@ -394,30 +431,6 @@ Value KernelDistribution::areTilesWhole(Block &body) {
 // Loads and stores of elements
 //===----------------------------------------------------------------------===//
 
-/// Where the thread has piece `i` of a tile that is kept at `offset`.
-Value KernelDistribution::getKeptAddress(int64_t offset, Type type, int64_t i) {
-  auto vectorType = cast<VectorType>(type);
-  int64_t bytes =
-      vectorType.getNumElements() * vectorType.getElementTypeBitWidth() / 8;
-  // Pieces of all threads side by side; those of f32 are two accesses wide.
-  return b.offset(b.offset(sharedBase, offset + i * bytes * getThreads()),
-                  b.mul(thread, b.i32(bytes)));
-}
-
-SmallVector<Value> KernelDistribution::getPieces(Value tile) {
-  auto kept = keptTiles.find(tile);
-  if (kept == keptTiles.end())
-    return pieces.lookup(tile);
-  auto type = VectorType::get(layout->vector,
-                              cast<TileType>(tile.getType()).getElementType());
-  SmallVector<Value> loaded;
-  for (int64_t i = 0; i < layout->steps; ++i)
-    loaded.push_back(LLVM::LoadOp::create(b, type,
-                                          getKeptAddress(kept->second, type, i),
-                                          /*alignment=*/16));
-  return loaded;
-}
-
 /// A piece at an edge, or of rows that are not aligned: whole or by elements,
 /// 0 where it is outside.
 static Value loadAtEdge(ThreadBuilder &b, const PieceAccess &access,
@@ -502,12 +515,9 @@ LogicalResult KernelDistribution::loadElements(LoadOp op) {
       piece = vector::BitCastOp::create(
           b, VectorType::get(layout->vector, element), piece);
   // What all work tiles use is kept in shared memory, each thread's for itself.
-  auto kept = keptTiles.find(op.getTile());
-  if (kept != keptTiles.end())
+  if (keptTiles.contains(op.getTile()))
     for (auto [i, piece] : llvm::enumerate(loaded))
-      LLVM::StoreOp::create(b, piece,
-                            getKeptAddress(kept->second, piece.getType(), i),
-                            /*alignment=*/16);
+      keepPiece(op.getTile(), i, piece);
   else
     pieces[op.getTile()] = std::move(loaded);
   return success();
@@ -540,7 +550,7 @@ static void storeAtEdge(ThreadBuilder &b, const PieceAccess &access,
 }
 
 LogicalResult KernelDistribution::storeElements(StoreOp op) {
-  SmallVector<Value> stored = pieces.lookup(op.getTile());
+  SmallVector<Value> stored = getPieces(op.getTile());
   Type element = op.getTile().getType().getElementType();
   ByteUnit unit(element);
   for (Value &piece : stored)

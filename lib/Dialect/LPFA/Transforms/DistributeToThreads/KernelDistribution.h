@@ -192,6 +192,13 @@ private:
 /// LLVM would shift the upper ones down first.
 mlir::Value widen(ThreadBuilder &b, mlir::Value vector);
 
+/// Adds upper halves to lower ones, while there are two.
+mlir::Value addHalves(ThreadBuilder &b, llvm::SmallVector<mlir::Value> sums);
+
+/// The same words, but LLVM does not know: to widen elements once for both of
+/// their uses would take twice the registers between them.
+mlir::Value forgetPiece(ThreadBuilder &b, mlir::Value piece);
+
 bool isAlongColumns(QuantizeTileOp op);
 
 /// Whether a loaded tile has a factor for each row of another.
@@ -430,8 +437,6 @@ private:
   PieceAccess getPieceAccess(mlir::Value view, mlir::ValueRange tileIndices);
   /// What CTAs of a cluster have in common before the first work tile.
   void buildClusterPrologue();
-  mlir::Value getKeptAddress(int64_t offset, mlir::Type type, int64_t i);
-  llvm::SmallVector<mlir::Value> getPieces(mlir::Value tile);
   /// Whether all tiles of elements that a work tile's ops move are inside and
   /// aligned.
   mlir::Value areTilesWhole(mlir::Block &body);
@@ -442,6 +447,17 @@ private:
   /// Makes 0 of what pieces of several rows have outside the view that `load`
   /// reads.
   void clearOutside(llvm::MutableArrayRef<mlir::Value> tile, LoadOp load);
+
+  //===--------------------------------------------------------------------===//
+  // KeptTiles.cpp: tiles of elements in shared memory
+  //===--------------------------------------------------------------------===//
+
+  void layOutKeptTiles();
+  llvm::SmallVector<mlir::Value> getKeptAddresses(mlir::Value tile, int64_t i);
+  void keepPiece(mlir::Value tile, int64_t i, mlir::Value piece);
+  /// Piece `i` of a tile in registers or, loaded from there, in shared memory.
+  mlir::Value getPiece(mlir::Value tile, int64_t i);
+  llvm::SmallVector<mlir::Value> getPieces(mlir::Value tile);
 
   //===--------------------------------------------------------------------===//
   // Scales.cpp: tiles of scales in shared memory
@@ -494,6 +510,21 @@ private:
   mlir::LogicalResult storeRowFactors(StoreOp op);
 
   //===--------------------------------------------------------------------===//
+  // NormalizationBackward.cpp
+  //===--------------------------------------------------------------------===//
+
+  mlir::LogicalResult lower(SumProductsTileOp op);
+  mlir::LogicalResult lower(WeightGradientTileOp op);
+  /// Piece `i`.
+  void addWeightGradient(WeightGradientTileOp op, int64_t i, mlir::Value dy,
+                         mlir::Value n);
+  mlir::LogicalResult lower(MeanTileOp op);
+  mlir::LogicalResult lower(RMSNormBackwardTileOp op);
+  mlir::LogicalResult lower(AddTileOp op);
+  mlir::LogicalResult lower(SumColumnsTileOp op);
+  mlir::LogicalResult storeColumnSums(StoreOp op);
+
+  //===--------------------------------------------------------------------===//
   // Quantization.cpp
   //===--------------------------------------------------------------------===//
 
@@ -544,8 +575,8 @@ private:
   /// The factors of the rows of a thread's pieces, one where they are of one
   /// row.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> rowFactors;
-  /// Tiles that are loaded once for all work tiles, and where shared memory has
-  /// each thread's pieces.
+  /// Tiles that are loaded once for all work tiles or carried by loops, and
+  /// where shared memory has each thread's pieces.
   llvm::DenseMap<mlir::Value, int64_t> keptTiles;
   /// The bytes of the scales of a thread's pieces, or columns, four a word.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>> scaleWords;

@@ -20,8 +20,7 @@
 using namespace mlir;
 using namespace lpfa;
 
-/// Adds upper halves to lower ones, while there are two.
-static Value addHalves(ThreadBuilder &b, SmallVector<Value> sums) {
+Value lpfa::addHalves(ThreadBuilder &b, SmallVector<Value> sums) {
   // Absent ones are 0.
   for (size_t half = llvm::PowerOf2Ceil(sums.size()) / 2; half > 0; half /= 2) {
     for (size_t i = half; i < sums.size(); ++i)
@@ -86,9 +85,7 @@ Value KernelDistribution::addPartialSums(Value partial) {
   return sum;
 }
 
-/// The same words, but LLVM does not know: to widen elements once for both of
-/// their uses would take twice the registers between them.
-static Value forgetPiece(ThreadBuilder &b, Value piece) {
+Value lpfa::forgetPiece(ThreadBuilder &b, Value piece) {
   auto type = cast<VectorType>(piece.getType());
   if (type.getElementType().isF32())
     return piece;
@@ -135,14 +132,17 @@ LogicalResult KernelDistribution::lower(RstdTileOp op) {
 
 bool lpfa::holdsRowFactors(LoadOp op) {
   return llvm::any_of(op.getTile().getUses(), [](OpOperand &use) {
-    auto norm = dyn_cast<RMSNormTileOp>(use.getOwner());
-    return norm && norm.getRstd() == use.get();
+    return llvm::TypeSwitch<Operation *, bool>(use.getOwner())
+        .Case<RMSNormTileOp, SumProductsTileOp, WeightGradientTileOp,
+              RMSNormBackwardTileOp>(
+            [&](auto user) { return user.getRstd() == use.get(); })
+        .Default(false);
   });
 }
 
 /// Loads the factors of the rows of the thread's pieces, 0 past the last row.
 LogicalResult KernelDistribution::loadRowFactors(LoadOp op) {
-  if (!layout || layout->alongRow ||
+  if (!layout ||
       op.getTile().getType().getShape() != ArrayRef<int64_t>{layout->rows})
     return op.emitOpError("cannot give threads the factors of rows of ")
            << op.getTile().getType();
@@ -157,7 +157,7 @@ LogicalResult KernelDistribution::loadRowFactors(LoadOp op) {
     return LLVM::LoadOp::create(b, b.getF32Type(), address);
   };
   SmallVector<Value> factors;
-  for (int64_t i = 0; i < layout->steps; ++i) {
+  for (int64_t i = 0, e = layout->alongRow ? 1 : layout->steps; i < e; ++i) {
     int64_t step = i * layout->getRowsPerStep();
     Value address = b.offset(first, step * sizeof(float));
     if (tilesAreWhole) {

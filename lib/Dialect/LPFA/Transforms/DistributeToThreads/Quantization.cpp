@@ -578,7 +578,6 @@ LogicalResult KernelDistribution::lower(DequantizeTileOp op) {
     columnScales = vector::FromElementsOp::create(b, vectorType, scales);
   }
   SmallVector<Value> results;
-  Value group = b.div(threadColumn, b.i32(block));
   for (auto [i, piece] : llvm::enumerate(codes)) {
     Value words = unpackCodes(b, piece, element, layout->vector);
     Value x = ExtendPackedOp::create(b, vectorType, words, element);
@@ -586,6 +585,9 @@ LogicalResult KernelDistribution::lower(DequantizeTileOp op) {
     if (!isColumn) {
       Value row =
           b.add(threadRow, b.i32(int64_t(i) * layout->getRowsPerStep()));
+      Value column =
+          b.add(threadColumn, b.i32(int64_t(i) * layout->getColumnsPerStep()));
+      Value group = b.div(column, b.i32(block));
       Value byte = LLVM::LoadOp::create(b, b.getI8Type(),
                                         getScaleAddress(tile, row, group));
       Value scale = getValue(arith::ExtUIOp::create(b, b.getI32Type(), byte));

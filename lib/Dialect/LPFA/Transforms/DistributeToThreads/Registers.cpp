@@ -189,10 +189,10 @@ LogicalResult KernelDistribution::lower(StoreOp op) {
       return storeScales(op);
     if (op.getRows())
       return op.emitOpError("can leave out rows of scales only");
-    if (pieces.contains(op.getTile()))
+    if (pieces.contains(op.getTile()) || keptTiles.contains(op.getTile()))
       return storeElements(op);
     if (layout)
-      return storeRowFactors(op);
+      return layout->alongRow ? storeRowFactors(op) : storeColumnSums(op);
   }
   if (isa<Float8E8M0FNUType>(op.getTile().getType().getElementType()))
     return storeRowScales(op);
@@ -218,6 +218,17 @@ LogicalResult KernelDistribution::lower(StoreOp op) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult KernelDistribution::lower(SplatOp op) {
+  if (keptTiles.contains(op.getTile())) {
+    Value piece = arith::ConstantOp::create(
+        b,
+        DenseElementsAttr::get(VectorType::get(layout->vector, b.getF32Type()),
+                               op.getValueAttr()));
+    for (int64_t i = 0; i < layout->steps; ++i)
+      keepPiece(op.getTile(), i, piece);
+    // A tile of as many zeros may be the first sums of rows too.
+    if (op.getTile().hasOneUse())
+      return success();
+  }
   FailureOr<Type> type = convertType(op, op.getTile().getType());
   if (failed(type))
     return failure();

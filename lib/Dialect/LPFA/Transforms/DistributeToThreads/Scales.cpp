@@ -63,15 +63,11 @@ void KernelDistribution::layOutElementwiseMemory() {
   if (hasRows)
     sharedBytes += layout->getThreads() * sizeof(float) *
                    (layout->ctas > 1 ? 2 * layout->ctas : 1);
-  for (auto load : kernel.getBody().getOps<LoadOp>()) {
-    TileType type = load.getTile().getType();
-    if (!layout || type.getShape().empty() ||
-        type.getShape().back() != layout->columns)
-      continue;
-    keptTiles[load.getTile()] = sharedBytes;
-    sharedBytes += layout->getThreads() * layout->steps * layout->vector *
-                   type.getElementType().getIntOrFloatBitWidth() / 8;
-  }
+  kernel.walk([&](SumColumnsTileOp) {
+    sharedBytes += layout->getWarps() * layout->columns * sizeof(float);
+  });
+  if (layout)
+    layOutKeptTiles();
 }
 
 LogicalResult KernelDistribution::lower(PackAtomOp op) {
