@@ -45,8 +45,7 @@ def schedule(**options):
 
 
 def beside(key_tile, **options):
-    return schedule(key_tile=key_tile, scores_ahead=2,
-                    share_scales="true" if key_tile == 96 else "false", **options)
+    return schedule(key_tile=key_tile, scores_ahead=2, **options)
 
 
 SCHEDULES = {
@@ -60,6 +59,7 @@ SCHEDULES = {
     "the same, documented order": beside(64, queries_in_tmem="true",
                                          ordering="documented"),
     "hand-made, a quarter polynomials": schedule(polynomial_columns=8),
+    "96 keys, documented order": beside(96, ordering="documented"),
     "96 keys, a quarter polynomials": beside(96, polynomial_columns=8),
     "96 keys, factor after the sum": beside(96, factor_first="false"),
     "hand-made, P in 2 parts": schedule(probability_parts=2),

@@ -130,9 +130,9 @@ void ChainModel::issueProducts() {
     issued = std::max(issued, now) + issue;
     pipe = std::max(pipe, issued) + (op.isScores ? step.scores : step.values);
     Times &time = times[op.tile][op.n];
-    (op.isScores ? scoresDone : valuesDone) = pipe + latency;
     (op.isScores ? time.scoresFull : time.valuesDone) =
-        pipe + latency + step.handOver;
+        (op.isScores ? scoresDone : valuesDone) =
+            pipe + latency + step.handOver;
   }
 }
 
@@ -261,25 +261,36 @@ static void fit(AttentionShape shape, const TargetModel &target,
     return;
   }
   // Scores and outputs are laid on 32 columns. P and Q have four a column, each
-  // of four scales of a tile an atom.
+  // of four scales of a tile an atom: Q's, in tensor memory, as long as Q, the
+  // others in turns where columns are short.
   int64_t scores = schedule.getScoreBuffers() * llvm::alignTo(keys, 32);
   int64_t large = tiles * (scores + llvm::alignTo(shape.valueHeadDim, 32));
   bool inTmem = schedule.getQueriesInTmem();
-  int64_t scales =
+  int64_t operands = tiles * (keys + (inTmem ? shape.headDim : 0)) / 4;
+  int64_t places =
       schedule.getShareScales() ? (inTmem ? 3 + tiles : 4) : 4 * tiles;
-  int64_t small = tiles * (keys + (inTmem ? shape.headDim : 0)) / 4 +
-                  scales * TargetModel::scaleAtomColumns;
+  int64_t fewestPlaces = inTmem ? 2 + tiles : 2;
   int64_t columns = target.getTensorMemoryColumns();
+  auto placeSmall = [&] {
+    int64_t scaleColumns = TargetModel::scaleAtomColumns;
+    int64_t left = (columns - large - operands) / scaleColumns;
+    int64_t used = std::clamp(left, std::min(fewestPlaces, places), places);
+    cost.sharesScales = schedule.getShareScales() || used < places;
+    cost.tensorColumns = large + operands + used * scaleColumns;
+    return cost.tensorColumns <= columns;
+  };
   // What is ahead of the product with P does not wait for it.
   bool isAhead = schedule.getScoresFirst() || isBeyondBuffers(schedule);
-  cost.tensorColumns = large + small;
-  if (cost.tensorColumns > columns && isAhead && tiles == 2 &&
-      schedule.getScoreBuffers() == 1) {
-    cost.columnUse = ColumnUse::Turns;
-    cost.tensorColumns -= scores;
-  } else if (cost.tensorColumns > columns && !isAhead) {
-    cost.columnUse = ColumnUse::Inside;
-    cost.tensorColumns = large;
+  if (!placeSmall()) {
+    if (!isAhead) {
+      cost.columnUse = ColumnUse::Inside;
+      cost.tensorColumns = large;
+      cost.sharesScales = false;
+    } else if (tiles == 2 && schedule.getScoreBuffers() == 1) {
+      cost.columnUse = ColumnUse::Turns;
+      large -= scores;
+      placeSmall();
+    }
   }
   const int64_t atom = TargetModel::scaleAtomBytes, rows = TargetModel::mmaRows;
   int64_t slot = keys * (shape.headDim + shape.valueHeadDim) + 2 * atom;
@@ -369,7 +380,7 @@ ScheduleCost lpfa::getCost(AttentionShape shape, ScheduleAttr schedule,
             std::max(schedule.getScoresAhead(), schedule.getScoreBuffers()),
             schedule.getScoresFirst(),
             cost.columnUse,
-            drains && schedule.getShareScales(),
+            drains && cost.sharesScales,
             drains,
             scores * contention,
             values,
@@ -402,7 +413,7 @@ AttentionShape AttentionShape::get(AttentionOp op) {
 }
 
 /// All schedules with what is given, the defaults first; those that differ only
-/// in places of scales and slots of rings follow each other.
+/// in the slots of rings follow each other.
 static std::vector<ScheduleAttr> getSchedules(MLIRContext *context,
                                               const GivenSchedule &given) {
   auto orElse = [](auto value, auto... choices) {
@@ -429,21 +440,20 @@ static std::vector<ScheduleAttr> getSchedules(MLIRContext *context,
                   TargetModel::getMMAClocks(keys, true) ==
                       TargetModel::getMMAClocks(keys, false))
                 continue;
-              for (bool share : orElse(given.shareScales, false, true))
-                for (int64_t slots : orElse(given.stages, 3, 2))
-                  schedules.push_back(ScheduleAttr::get(context, tiles, keys,
-                                                        slots, first, buffers,
-                                                        ahead, share, inTmem));
+              for (int64_t slots : orElse(given.stages, 3, 2))
+                schedules.push_back(ScheduleAttr::get(
+                    context, tiles, keys, slots, first, buffers, ahead,
+                    given.shareScales.value_or(false), inTmem));
             }
   return schedules;
 }
 
-/// Whether two schedules differ only in places of scales and slots of rings.
-static bool isSameButForRoom(ScheduleAttr a, ScheduleAttr b) {
+/// Whether two schedules differ only in the slots of their rings.
+static bool isSameButForStages(ScheduleAttr a, ScheduleAttr b) {
   return ScheduleAttr::get(a.getContext(), a.getQueryTiles(), a.getKeyTile(),
                            b.getStages(), a.getScoresFirst(),
                            a.getScoreBuffers(), a.getScoresAhead(),
-                           b.getShareScales(), a.getQueriesInTmem()) == b;
+                           a.getShareScales(), a.getQueriesInTmem()) == b;
 }
 
 std::vector<ScheduleCost> lpfa::getCosts(MLIRContext *context,
@@ -459,13 +469,10 @@ std::vector<ScheduleCost> lpfa::getCosts(MLIRContext *context,
         cost.columnUse != ColumnUse::Beside)
       continue;
     bool isVariant =
-        !costs.empty() && isSameButForRoom(costs.back().schedule, schedule);
+        !costs.empty() && isSameButForStages(costs.back().schedule, schedule);
     if (!isVariant)
       costs.push_back(std::move(cost));
-    else if (!costs.back().misfit.empty() ||
-             (cost.misfit.empty() &&
-              costs.back().columnUse != ColumnUse::Beside &&
-              cost.columnUse == ColumnUse::Beside))
+    else if (!costs.back().misfit.empty())
       costs.back() = std::move(cost);
   }
   if (shape.hasBlockedScales && !given.keyTile)

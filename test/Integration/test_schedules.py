@@ -103,6 +103,8 @@ def test_scores_out_of_range():
 SCHEDULES = [
     dict(key_tile=128, query_tiles=2, scores_first=1),
     dict(key_tile=128, query_tiles=2, scores_ahead=2),
+    dict(key_tile=96, scores_ahead=2),
+    dict(key_tile=96, scores_first=1, ordering="documented"),
     dict(key_tile=96, scores_ahead=2, share_scales=1),
     dict(key_tile=96, share_scales=1, query_tiles=1, ordering="documented"),
     dict(key_tile=64, scores_first=1),

@@ -6,7 +6,7 @@
 // RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --query-tiles=1 | FileCheck %s
 // RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --key-tile=64 | FileCheck %s
 // RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --scores-first=true | FileCheck %s
-// RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --key-tile=96 --share-scales=1 --scores-ahead=2 | FileCheck %s
+// RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --key-tile=96 --scores-ahead=2 | FileCheck %s
 // RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --key-tile=64 --scores-ahead=2 --queries-in-tmem=1 --probability-parts=2 | FileCheck %s
 // RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --key-tile=128 --query-tiles=2 --probability-parts=2 | FileCheck %s
 // RUN: rm -rf %t && lpfa-compile %S/../Integration/attention-forward.mlir -o %t --emit=cubin --key-tile=128 --query-tiles=2 --probability-parts=4 --scores-first=1 | FileCheck %s

@@ -88,6 +88,8 @@ struct ScheduleCost {
 
   int64_t tensorColumns = 0, sharedBytes = 0;
   ColumnUse columnUse = ColumnUse::Beside;
+  /// Whether scales of several products take turns in the same columns.
+  bool sharesScales = false;
   /// Why it cannot be; empty where it can.
   std::string misfit;
 
@@ -129,10 +131,9 @@ struct GivenSchedule {
 };
 
 /// What the model says of all schedules with what is given, the defaults first.
-/// Of schedules that differ only in places of scales and slots of rings there
-/// is one: rings have three slots, or two where three do not fit, and scales
-/// share places where these, or probabilities, have no columns of their own
-/// otherwise. What an option must ask for has a misfit that says so.
+/// Of schedules that differ only in the slots of their rings there is one, with
+/// three, or two where three do not fit. Where columns are short scales share
+/// them. What an option must ask for has a misfit that says so.
 std::vector<ScheduleCost> getCosts(mlir::MLIRContext *context,
                                    AttentionShape shape,
                                    const GivenSchedule &given,

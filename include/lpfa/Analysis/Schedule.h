@@ -76,6 +76,14 @@ public:
   /// memory: none where these suffice, nothing where no wait can do it.
   std::optional<WaitCount> countWaits(const BufferOverlap &overlap) const;
 
+  /// Whether a wait that `findWaits` found is for the buffer's content to have
+  /// been read: then it has a barrier for that.
+  bool hasWaits(BufferId buffer) const {
+    return llvm::any_of(found, [&](const WaitEdge &wait) {
+      return wait.declaration == buffer.declaration;
+    });
+  }
+
 private:
   /// What must hold of one execution: `first` before `second`.
   struct Requirement {

@@ -137,8 +137,9 @@ void ChooseSchedule::choose(AttentionOp op, const TargetModel &target) {
       os << unit.name << " " << std::lround(unit.clocks);
     });
     os << "); " << cost->tensorColumns << " columns"
-       << describe(cost->columnUse) << ", " << cost->sharedBytes
-       << " bytes of shared memory\n";
+       << describe(cost->columnUse)
+       << (cost->sharesScales ? ", scales in turns" : "") << ", "
+       << cost->sharedBytes << " bytes of shared memory\n";
   }
   os << "chosen: " << describe(chosen->schedule) << ": " << why << "\n";
   if (base != costs.end()) {

@@ -86,21 +86,38 @@ struct Slot {
   SmallVector<unsigned> hosts;
 };
 
+/// What tiles in the same columns cost: first the waits that they need, then
+/// barriers that nothing else needs, then what stalls: waits for the latest
+/// content, and how close to each other the products are of which one waits, or
+/// with `ordering=documented` would wait, for the other's end.
+struct PlacementCost {
+  unsigned waits = 0, barriers = 0, latest = 0, closeness = 0;
+
+  PlacementCost operator+(const PlacementCost &other) const {
+    return {waits + other.waits, barriers + other.barriers,
+            latest + other.latest, closeness + other.closeness};
+  }
+  bool operator<(const PlacementCost &other) const {
+    return std::tie(waits, barriers, latest, closeness) <
+           std::tie(other.waits, other.barriers, other.latest, other.closeness);
+  }
+};
+
 /// Exact search for the columns of all tiles. Large tiles lie side by side or
 /// take turns in a slot; the others lie side by side in a slot or in the
 /// columns that are left, or each slot of their ring inside that of a large
-/// ring as deep. It takes the fewest added waits, then the first
-/// places in order, that `accept` takes.
+/// ring as deep, or they take turns in the place of one before: each product
+/// copies its scales anew, to a place of its own choice. It takes the least
+/// cost, then the first places in order, that `accept` takes.
 class PlacementSearch {
 public:
   /// Which slot of the guest lies in which of the host: any in any, each in
   /// that of the same number, or in the next.
   enum Sharing { All, Same, Next };
 
-  /// The waits that two tiles in the same columns need, and among equals those
-  /// that stall longer; nothing where no wait lets them share.
-  static constexpr unsigned perWait = 256;
-  using Cost = std::optional<unsigned>;
+  /// What two tiles in the same columns cost; nothing where no wait lets them
+  /// share.
+  using Cost = std::optional<PlacementCost>;
   using CostFunction =
       function_ref<Cost(unsigned host, unsigned guest, Sharing sharing)>;
 
@@ -110,7 +127,7 @@ public:
 
   /// Sets the tiles' offsets. False where nothing fits.
   bool run() {
-    visit(0, 0);
+    visit(0, {});
     if (best.empty())
       return false;
     tiles = best;
@@ -134,33 +151,37 @@ private:
     return tile.buffer.declaration;
   }
 
-  /// The waits of a tile in a slot, which those placed there before may share.
+  /// What a tile costs in a slot: waits that those placed there before do not
+  /// need as well.
   Cost getCostIn(unsigned index, const Slot &slot, Sharing sharing) {
-    unsigned sum = 0;
+    PlacementCost sum;
     for (unsigned host : slot.hosts) {
       Cost cost = getCost(host, index, sharing);
       if (!cost)
         return std::nullopt;
-      sum += *cost;
+      sum = sum + *cost;
     }
     const Tile &tile = tiles[index];
-    if (sum == 0 || tile.isLarge)
+    if (sum.waits == 0 || tile.isLarge)
       return sum;
-    const unsigned stalls = sum % perWait != 0;
-    bool isShared = false;
+    sum.waits = 1;
+    sum.latest = std::min(sum.latest, 1u);
     for (const Tile &other : ArrayRef(tiles).take_front(index)) {
       if (other.isLarge || other.offset < slot.begin ||
-          other.offset >= slot.end || getProduct(other) != getProduct(tile))
+          other.offset >= slot.end)
+        continue;
+      sum.barriers = 0;
+      if (getProduct(other) != getProduct(tile))
         continue;
       if (other.distance == tile.distance)
-        return 0;
-      isShared = true;
+        return PlacementCost();
+      sum.waits = 0;
     }
-    return isShared ? stalls : perWait + stalls;
+    return sum;
   }
 
-  void visit(unsigned index, unsigned cost) {
-    if (cost >= bestCost)
+  void visit(unsigned index, PlacementCost cost) {
+    if (bestCost && !(cost < *bestCost))
       return;
     if (index == tiles.size()) {
       if (!accept(tiles))
@@ -177,7 +198,7 @@ private:
     tile.offset = -1;
   }
 
-  void visitLarge(unsigned index, unsigned cost) {
+  void visitLarge(unsigned index, PlacementCost cost) {
     Tile &tile = tiles[index];
     // Columns of its own first, then those of tiles before.
     int64_t width = llvm::alignTo(tile.getColumns(), getAlignment(tile));
@@ -231,7 +252,7 @@ private:
            });
   }
 
-  void visitSmall(unsigned index, unsigned cost) {
+  void visitSmall(unsigned index, PlacementCost cost) {
     Tile &tile = tiles[index];
     auto tryIn = [&](const Slot &slot, Sharing sharing) {
       tile.offset = slot.begin;
@@ -248,7 +269,8 @@ private:
         visit(index + 1, cost + *added);
       tile.distance = tile.ownDistance;
     };
-    tryIn({next, limit, {}}, All);
+    const Slot left = {next, limit, {}};
+    tryIn(left, All);
     for (const Slot &slot : slots) {
       tryIn(slot, All);
       if (!isAsDeep(tile, slot))
@@ -258,6 +280,36 @@ private:
       if (tile.stages == 2)
         tryIn(slot, Next);
     }
+    // In turns with a small tile before it: the scales of two products.
+    for (unsigned other = 0; other < index; ++other) {
+      if (tiles[other].isLarge || !isFirstAt(other) ||
+          tiles[other].distance != tiles[other].ownDistance ||
+          tiles[other].getColumns() < tile.getColumns() ||
+          tiles[other].offset % getAlignment(tile) != 0)
+        continue;
+      auto slot = llvm::find_if(slots, [&](const Slot &slot) {
+        return tiles[other].offset >= slot.begin &&
+               tiles[other].offset < slot.end;
+      });
+      tile.offset = tiles[other].offset;
+      Cost added = getCostIn(index, slot == slots.end() ? left : *slot, All);
+      for (unsigned host = 0; added && host < index; ++host)
+        if (!tiles[host].isLarge &&
+            !getOverlap(tiles[host], tile).slots.empty()) {
+          Cost turns = getCost(host, index, All);
+          added = turns ? Cost(*added + *turns) : Cost();
+        }
+      if (added)
+        visit(index + 1, cost + *added);
+    }
+  }
+
+  /// Whether no small tile before it has its place.
+  bool isFirstAt(unsigned index) const {
+    return llvm::none_of(
+        ArrayRef(tiles).take_front(index), [&](const Tile &other) {
+          return !other.isLarge && other.offset == tiles[index].offset;
+        });
   }
 
   std::vector<Tile> &tiles;
@@ -267,7 +319,7 @@ private:
   std::vector<Slot> slots;
   int64_t next = 0;
   std::vector<Tile> best;
-  unsigned bestCost = ~0u;
+  Cost bestCost;
 };
 } // namespace
 
@@ -283,6 +335,41 @@ static bool isResult(BufferId buffer) {
                                      return mma && mma.getD() == use.get();
                                    });
   });
+}
+
+/// The place in a step of the first product that the tile is an operand or the
+/// result of.
+static std::optional<int64_t> getPosition(ArrayRef<MmaOp> products,
+                                          const Tile &tile) {
+  auto isOf = [&](Value value) {
+    Operation *definition = value.getDefiningOp();
+    if (isa<AcquireOp, GetOp>(definition))
+      return definition->getOperand(0).getDefiningOp() ==
+                 tile.buffer.declaration &&
+             cast<OpResult>(value).getResultNumber() == tile.buffer.index;
+    return definition == tile.buffer.declaration;
+  };
+  for (auto [position, product] : llvm::enumerate(products))
+    if (llvm::any_of(product->getOperands(), [&](Value operand) {
+          return operand.getDefiningOp() && isOf(operand);
+        }))
+      return position;
+  return std::nullopt;
+}
+
+/// How close the products of two tiles follow each other in the steps of their
+/// role: the number of products less those from one to the other.
+static unsigned getCloseness(ArrayRef<MmaOp> products, const Tile &host,
+                             const Tile &guest) {
+  auto first = getPosition(products, host),
+       second = getPosition(products, guest);
+  if (!first || !second)
+    return 0;
+  int64_t count = products.size(),
+          distance = (*second - *first + count) % count;
+  if (!host.isLarge)
+    distance = std::min(distance, count - distance);
+  return count - distance;
 }
 
 LogicalResult PlaceTiles::placeTensorMemory(KernelOp kernel) {
@@ -312,6 +399,8 @@ LogicalResult PlaceTiles::placeTensorMemory(KernelOp kernel) {
     ScheduleAnalysis analysis(*traces);
     if (!analysis.findWaits())
       return kernel.emitOpError("has accesses that no wait can order");
+    SmallVector<MmaOp> products;
+    kernel.walk([&](MmaOp product) { products.push_back(product); });
     using Sharing = PlacementSearch::Sharing;
     std::map<std::tuple<unsigned, unsigned, Sharing>, PlacementSearch::Cost>
         costs;
@@ -325,8 +414,15 @@ LogicalResult PlaceTiles::placeTensorMemory(KernelOp kernel) {
                 i == (j + int64_t(sharing == Sharing::Next)) %
                          tiles[host].stages)
               overlap.slots.push_back({i, j});
-        if (auto count = analysis.countWaits(overlap))
-          it->second = count->waits * PlacementSearch::perWait + count->latest;
+        if (auto count = analysis.countWaits(overlap)) {
+          PlacementCost cost;
+          cost.waits = count->waits;
+          cost.latest = count->latest;
+          cost.barriers = cost.waits > 0 && !analysis.hasWaits(overlap.a);
+          if (cost.waits > 0 || !tiles[host].isLarge)
+            cost.closeness = getCloseness(products, tiles[host], tiles[guest]);
+          it->second = cost;
+        }
       }
       return it->second;
     };

@@ -71,9 +71,9 @@
 
 // 96 keys, probabilities beside the scores: the four places of scales that are
 // left serve both query tiles, in turns that rest on the order of the tensor
-// core.
+// core. Of all such turns these are between products that are not neighbors.
 
-// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=96 scores-ahead=2 share-scales=true},lpfa.kernel(lpfa-print-tmem-map))' \
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=96 scores-ahead=2},lpfa.kernel(lpfa-print-tmem-map))' \
 // RUN:   -o /dev/null --remarks-filter-analyse=lpfa-schedule 2> %t.remarks96 | FileCheck %s --check-prefix=TMEM96
 // RUN: FileCheck %s --check-prefix=SAFE96 < %t.remarks96
 // SAFE96: schedule-verdict {{.*}} Remark="safe assuming that the tensor core keeps the order of copies after products"
@@ -84,10 +84,19 @@
 // TMEM96-NEXT: 320-448   O1,
 // TMEM96-NEXT: 448-472   P0,
 // TMEM96-NEXT: 472-476   scales.Q0,
+// TMEM96-NEXT: 472-476   . scales.Q1,
 // TMEM96-NEXT: 476-480   scales.K0,
+// TMEM96-NEXT: 476-480   . scales.K1,
 // TMEM96-NEXT: 480-504   P1,
 // TMEM96-NEXT: 504-508   scales.P0,
+// TMEM96-NEXT: 504-508   . scales.P1,
 // TMEM96-NEXT: 508-512   scales.V0,
+// TMEM96-NEXT: 508-512   . scales.V1,
+
+// In the order that the manual promises, with a wait for each turn.
+
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=96 scores-ahead=2 ordering=documented})' \
+// RUN:   -o /dev/null --remarks-filter-analyse=lpfa-schedule 2>&1 | FileCheck %s --check-prefix=SAFE
 
 // 128 keys, the next scores first: the query tiles take turns in one tile of
 // scores, which is read before the other's are written.

@@ -149,8 +149,7 @@ def ChooseSchedule : Pass<"lpfa-choose-schedule", "::mlir::ModuleOp"> {
     memory (512 columns) or shared memory, or another schedule gains 15 % or more
     by a model of the chip (`Analysis/CostModel.h`) at all bounds of what the
     model does not know. Rings get three slots, or fewer where three do not fit.
-    Scales share places only where they do not fit otherwise. The arithmetic of
-    an exponential is no choice: none is moved to the multiply-add pipe.
+    The arithmetic of an exponential is no choice: none is moved to the multiply-add pipe.
 
     With `explain`, prints to stdout what the model says of each schedule, and
     why one was chosen: clocks for 128 keys of 128 queries that each unit is
@@ -365,11 +364,14 @@ def PlaceTiles : Pass<"lpfa-place-tiles", "::lpfa::KernelOp"> {
     memory: accumulators and what products write are laid side by side, the rest
     (probabilities, scale factors) in free columns, where all of that fits.
     Otherwise an exact search decides which results of products take turns in the
-    same columns, and which of the rest lives in columns of a result while that
-    is dead: from what happens before what (`Analysis/Schedule.h`) it knows for
-    each two tiles whether they can share memory and whether that takes a wait
-    more, and it takes the placement with the fewest added waits, the first in
-    order among equals, that all its waits together can keep right.
+    same columns, which of the rest lives in columns of a result while that is
+    dead, and which takes turns with another of the rest, as scales do that each
+    product copies anew. From what happens before what (`Analysis/Schedule.h`) it
+    knows for each two tiles whether they can share memory and whether that takes
+    a wait more. It takes the placement, which all its waits together can keep
+    right, with the fewest added waits; then the fewest barriers that nothing else
+    needs; then the one whose turns are between products that are furthest apart,
+    so that one seldom waits for the other's end; then the first in order.
 
     An error where nothing fits: it names each tile with its columns and the
     roles between which its content lives, and how many columns would do.
