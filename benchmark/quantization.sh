@@ -32,7 +32,7 @@ norm_once=65536
 backward_sizes="32768x4096 16384x8192 16384x16384 4096x65536"
 # Of squares.
 square_sizes="32768x4096 16384x16384 131072x2048 8192x8192"
-square_once=0
+square_once=4096
 # Of scales.
 layout_size=262144x4096
 

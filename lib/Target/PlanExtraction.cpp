@@ -516,16 +516,26 @@ LogicalResult Extractor::addLaunch(LaunchOp launch) {
   FailureOr<Formula> grid = getFormula(*launch, launch.getGrid());
   if (failed(grid))
     return failure();
-  planned.grid[0] = launch.getPersistent()
-                        ? Formula::get(Formula::Kind::Min,
-                                       {*grid, Formula::multiprocessors()})
-                        : *grid;
-  // A cluster has the work of one CTA.
   if (auto cluster = kernel->getAttrOfType<DenseI32ArrayAttr>(
-          NVVM::NVVMDialect::getClusterDimAttrName())) {
+          NVVM::NVVMDialect::getClusterDimAttrName()))
     planned.cluster[0] = cluster[0];
-    planned.grid[0] = planned.grid[0] * Formula(planned.cluster[0]);
+  planned.grid[0] = *grid;
+  if (launch.getPersistent()) {
+    Formula atATime = Formula::multiprocessors();
+    if (auto each = kernel->getAttrOfType<IntegerAttr>(
+            NVVM::NVVMDialect::getMinctasmAttrName()))
+      atATime = atATime * Formula(each.getInt());
+    // At least one cluster, whatever the device.
+    if (planned.cluster[0] > 1)
+      atATime = Formula::get(
+          Formula::Kind::Max,
+          {Formula(1), Formula::get(Formula::Kind::FloorDiv,
+                                    {atATime, Formula(planned.cluster[0])})});
+    planned.grid[0] = Formula::get(Formula::Kind::Min, {*grid, atATime});
   }
+  // A cluster has the work of one CTA.
+  if (planned.cluster[0] > 1)
+    planned.grid[0] = planned.grid[0] * Formula(planned.cluster[0]);
   auto block = kernel->getAttrOfType<DenseI32ArrayAttr>(
       NVVM::NVVMDialect::getReqntidAttrName());
   if (!block || block.empty() || block.size() > 3)

@@ -20,6 +20,8 @@
 // CHECK-DAG: all_65536_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: norm_squares_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: norm_squares_rms_norm_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: squares_4096_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: both_520_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: norm_both_rms_norm_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: any_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: back_4096_rms_norm_backward: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
@@ -166,6 +168,40 @@ func.func @norm_both(%x: tensor<?x?xf32>, %w: tensor<?xf32>)
       : tensor<?x?xf8E8M0FNU> -> tensor<?x?x32x4x4xf8E8M0FNU>
   return %y, %q, %s, %p, %c : tensor<?x?xbf16>, tensor<?x?xf8E4M3FN>,
       tensor<?x?xf8E8M0FNU>, tensor<?x?xf8E5M2>, tensor<?x?x32x4x4xf8E8M0FNU>
+}
+
+func.func @squares_4096(%x: tensor<?x4096xbf16>, %w: tensor<4096xf32>)
+    -> (tensor<?x4096xf8E4M3FN>, tensor<?x32x32x4x4xf8E8M0FNU>,
+        tensor<32x?x32x4x4xf8E8M0FNU>) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x4096xbf16>, tensor<4096xf32> -> tensor<?x4096xbf16>
+  %q, %s = lpfa.quantize %y axis(1) square
+      : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU>
+  %p, %t = lpfa.quantize %y axis(0) square
+      : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<?x4096xf8E8M0FNU>
+  %b = lpfa.pack_scales %s
+      : tensor<?x128xf8E8M0FNU> -> tensor<?x32x32x4x4xf8E8M0FNU>
+  %c = lpfa.pack_scales %t transposed
+      : tensor<?x4096xf8E8M0FNU> -> tensor<32x?x32x4x4xf8E8M0FNU>
+  return %q, %b, %c : tensor<?x4096xf8E4M3FN>, tensor<?x32x32x4x4xf8E8M0FNU>,
+      tensor<32x?x32x4x4xf8E8M0FNU>
+}
+
+func.func @both_520(%x: tensor<?x520xf32>, %w: tensor<520xf32>)
+    -> (tensor<?x520xbf16>, tensor<?xf32>, tensor<?x520xf8E4M3FN>,
+        tensor<?x5x32x4x4xf8E8M0FNU>, tensor<?x520xf4E2M1FN>,
+        tensor<?x520xf8E8M0FNU>) {
+  %y, %r = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x520xf32>, tensor<520xf32> -> tensor<?x520xbf16>, tensor<?xf32>
+  %q, %s = lpfa.quantize %y axis(1)
+      : tensor<?x520xbf16> -> tensor<?x520xf8E4M3FN>, tensor<?x17xf8E8M0FNU>
+  %p, %t = lpfa.quantize %y axis(0)
+      : tensor<?x520xbf16> -> tensor<?x520xf4E2M1FN>, tensor<?x520xf8E8M0FNU>
+  %b = lpfa.pack_scales %s
+      : tensor<?x17xf8E8M0FNU> -> tensor<?x5x32x4x4xf8E8M0FNU>
+  return %y, %r, %q, %b, %p, %t : tensor<?x520xbf16>, tensor<?xf32>,
+      tensor<?x520xf8E4M3FN>, tensor<?x5x32x4x4xf8E8M0FNU>,
+      tensor<?x520xf4E2M1FN>, tensor<?x520xf8E8M0FNU>
 }
 
 func.func @any(%x: tensor<?x?xf32>, %w: tensor<?xf32>)

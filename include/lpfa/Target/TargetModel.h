@@ -84,6 +84,11 @@ public:
   /// The most dynamic shared memory of a CTA, 227 KiB (guide).
   static constexpr int64_t sharedMemoryBytes = 232448;
 
+  /// That of a multiprocessor, 228 KiB, of which each CTA takes 1 KiB more than
+  /// it has (guide).
+  static constexpr int64_t sharedMemoryPerMultiprocessor = 233472;
+  static constexpr int64_t reservedSharedBytes = 1024;
+
   /// Where the pattern of the 128-byte swizzle repeats (PTX 5.5.6).
   static constexpr int64_t sharedMemoryAlignment = 1024;
 

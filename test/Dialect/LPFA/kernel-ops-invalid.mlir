@@ -226,10 +226,25 @@ lpfa.kernel @crop_c1 stage(tile) (%x: !lpfa.view<?x?xbf16>, %i: index) {
 
 // -----
 
+lpfa.kernel @load_c4 stage(tile) (%x: !lpfa.view<?x?xf32>, %i: index) {
+  // expected-error @+1 {{'lpfa.load' op can be ahead of a work tile only, and with all rows (C4)}}
+  %t = lpfa.load %x[%i, %i] ahead : !lpfa.view<?x?xf32> -> !lpfa.tile<8x8xf32>
+}
+
+// -----
+
 lpfa.kernel @pack_atom_c1 stage(tile) (%x: !lpfa.view<?x?xf8E8M0FNU>, %i: index) {
   %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf8E8M0FNU> -> !lpfa.tile<64x4xf8E8M0FNU>
   // expected-error @below {{must have 128x4 scales, or 4x128 transposed, for each atom (C1)}}
   %a = lpfa.pack_atom %t : !lpfa.tile<64x4xf8E8M0FNU> -> !lpfa.tile<32x4x4xf8E8M0FNU>
+}
+
+// -----
+
+lpfa.kernel @pack_parts_c1 stage(tile) (%x: !lpfa.view<?x?xf8E8M0FNU>, %i: index) {
+  %t = lpfa.load %x[%i, %i] : !lpfa.view<?x?xf8E8M0FNU> -> !lpfa.tile<3x256xf8E8M0FNU>
+  // expected-error @+1 {{'lpfa.pack_atom' op must have 128x4 scales, or 4x128 transposed, for each atom (C1)}}
+  %a = lpfa.pack_atom %t transposed : !lpfa.tile<3x256xf8E8M0FNU> -> !lpfa.tile<2x1x32x4x3xf8E8M0FNU>
 }
 
 // -----

@@ -40,7 +40,12 @@ template <typename OpTy> static LogicalResult verifyAccess(OpTy op) {
   return success();
 }
 
-LogicalResult LoadOp::verify() { return verifyAccess(*this); }
+LogicalResult LoadOp::verify() {
+  if (getAhead() && (getRows() || !(*this)->getParentOfType<ForWorkOp>()))
+    return emitOpError("can be ahead of a work tile only, and with all rows "
+                       "(C4)");
+  return verifyAccess(*this);
+}
 
 LogicalResult StoreOp::verify() { return verifyAccess(*this); }
 
@@ -65,9 +70,30 @@ static LogicalResult verifyAtom(Operation *op, TileType scales, TileType atom,
   return success();
 }
 
+/// Whether `parts` are of atoms of which `scales` has some rows, or groups.
+static bool arePartsOfAtoms(TileType scales, TileType parts, bool transposed) {
+  ArrayRef<int64_t> shape = parts.getShape();
+  if (scales.getElementType() != parts.getElementType() ||
+      shape.size() != (transposed ? 5 : 4))
+    return false;
+  int64_t atoms = shape.front(), part = shape[transposed ? 4 : 2];
+  SmallVector<int64_t> expected, packed;
+  if (transposed) {
+    expected = {part, 128 * atoms};
+    packed = {atoms, 1, 32, 4, part};
+  } else {
+    expected = {32 * part, 4 * atoms};
+    packed = {atoms, 32, part, 4};
+  }
+  return (part == 1 || part == 2 || part == 4) && shape == ArrayRef(packed) &&
+         scales.getShape() == ArrayRef(expected);
+}
+
 LogicalResult PackAtomOp::verify() {
-  return verifyAtom(*this, getScales().getType(), getAtom().getType(),
-                    getTransposed());
+  TileType scales = getScales().getType(), atom = getAtom().getType();
+  if (arePartsOfAtoms(scales, atom, getTransposed()))
+    return success();
+  return verifyAtom(*this, scales, atom, getTransposed());
 }
 
 LogicalResult UnpackAtomOp::verify() {

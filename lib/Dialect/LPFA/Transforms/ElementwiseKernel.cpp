@@ -72,11 +72,12 @@ KernelOp ElementwiseKernel::build(StringRef name, BoundsBuilder getBounds,
   return kernel;
 }
 
-LaunchOp ElementwiseKernel::launch(KernelOp kernel, Value grid) {
+LaunchOp ElementwiseKernel::launch(KernelOp kernel, Value grid,
+                                   bool persistent) {
   auto launch =
       LaunchOp::create(builder, op->getLoc(), ValueRange(outputs).getTypes(),
                        FlatSymbolRefAttr::get(kernel.getSymNameAttr()), grid,
-                       /*persistent=*/false, inputs, outputs);
+                       persistent, inputs, outputs);
   for (auto [result, launched] : llvm::zip_equal(results, launch.getResults()))
     if (result)
       result.replaceAllUsesWith(launched);

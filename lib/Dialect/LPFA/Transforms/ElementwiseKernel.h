@@ -72,7 +72,7 @@ public:
   LaunchOp launch(KernelOp kernel, int64_t tiles = 1) {
     return launch(kernel, index.ceildiv(getGrid(), tiles));
   }
-  LaunchOp launch(KernelOp kernel, mlir::Value grid);
+  LaunchOp launch(KernelOp kernel, mlir::Value grid, bool persistent = false);
 
   /// How many work tiles there are on the host.
   mlir::Value getGrid();

@@ -160,12 +160,27 @@ void lpfa::buildQuantized(OpBuilder &b, ValueRange views,
                                  : rows.dim(views[0], dimension);
     valid = arith::SubIOp::create(b, loc, size, place[dimension]);
   }
-  auto atom =
-      TileType::get(context, TileType::getAtom(context).getShape(), scale);
+  SmallVector<int64_t> shape(TileType::getAtom(context).getShape());
+  SmallVector<Value> at = getAtom(b, loc, coordinates, isColumn);
+  if (tile != ArrayRef<int64_t>{kAtomRows, kAtomGroups * op.getBlockSize()}) {
+    // The tile has some runs of 32 rows of each of some atoms.
+    IndexBuilder index(b, loc);
+    int64_t rank = place.size(), inAtom = kAtomRows / kBlockSize,
+            runs = tile.front() / kBlockSize, atoms = tile.back() / kAtomRows;
+    Value run = index.mul(coordinates[rank - 2], runs);
+    Value row = index.div(run, index.constant(inAtom));
+    Value part = index.sub(run, index.mul(row, inAtom));
+    at[rank - (isColumn ? 1 : 2)] = row;
+    at[rank - (isColumn ? 2 : 1)] = index.mul(coordinates.back(), atoms);
+    at[rank + (isColumn ? 2 : 1)] = part;
+    shape = {atoms, 32, runs, 4};
+    if (isColumn)
+      shape = {atoms, 1, 32, 4, runs};
+  }
   Value packed =
-      PackAtomOp::create(b, loc, atom, quantized.getScales(), valid, isColumn);
-  StoreOp::create(b, loc, packed, views[*results.blocked],
-                  getAtom(b, loc, coordinates, isColumn));
+      PackAtomOp::create(b, loc, TileType::get(context, shape, scale),
+                         quantized.getScales(), valid, isColumn);
+  StoreOp::create(b, loc, packed, views[*results.blocked], at);
 }
 
 static LogicalResult formQuantize(MutableArrayRef<QuantizedResults> group) {

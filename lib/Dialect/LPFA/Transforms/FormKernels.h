@@ -41,6 +41,9 @@ public:
   mlir::Value add(mlir::Value a, mlir::Value b) {
     return builder.createOrFold<mlir::arith::AddIOp>(loc, a, b);
   }
+  mlir::Value sub(mlir::Value a, mlir::Value b) {
+    return builder.createOrFold<mlir::arith::SubIOp>(loc, a, b);
+  }
   mlir::Value ceildiv(mlir::Value a, int64_t b) {
     return builder.createOrFold<mlir::arith::CeilDivUIOp>(loc, a, constant(b));
   }

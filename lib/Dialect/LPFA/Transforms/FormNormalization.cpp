@@ -40,6 +40,39 @@ static SmallVector<int64_t> chooseRowTile(int64_t columns) {
           width};
 }
 
+/// The widest row in blocks that is read once: more CTAs in a cluster would
+/// wait for each other longer than it takes to read rows again.
+static constexpr int64_t kMaxBlockRow = 4096;
+
+/// Whether a thread has registers for its elements and little else.
+static bool isLight(RMSNormOp op, ArrayRef<QuantizedResults> group,
+                    bool writesOutput) {
+  auto getBits = [](RankedTensorType type) {
+    return type.getElementTypeBitWidth();
+  };
+  int64_t codes = 0;
+  for (const QuantizedResults &results : group) {
+    QuantizeOp quantize = results.op;
+    if (!quantize.getSquare() || getBits(quantize.getElements().getType()) != 8)
+      return false;
+    codes += !quantize.getElements().use_empty();
+  }
+  return codes <= 1 && !writesOutput &&
+         getBits(op.getInput().getType()) == 16 &&
+         getBits(op.getOutput().getType()) == 16;
+}
+
+/// A tile of whole rows in blocks of 32: what 1,024 threads of a CTA, or 512
+/// that have twice the registers, or those of a cluster have with eight vectors
+/// of eight elements each. Pairs of warps have 128 columns.
+static SmallVector<int64_t> chooseBlockRowTile(int64_t columns, bool isLight) {
+  int64_t most = isLight ? 2048 : 1024;
+  int64_t ctas = llvm::PowerOf2Ceil(llvm::divideCeil(columns, most));
+  int64_t width = llvm::alignTo(columns, 128 * ctas);
+  int64_t blocks = llvm::bit_floor(uint64_t(most * ctas / width));
+  return {kBlockSize * (ctas > 1 ? 1 : std::min<int64_t>(blocks, 4)), width};
+}
+
 /// The quantizations that a kernel of the normalization can do: those of MX
 /// formats along one of the last two dimensions.
 static SmallVector<QuantizedResults> getQuantizations(RMSNormOp op) {
@@ -130,14 +163,19 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
     return op.emitOpError("has a kernel for tensors of two dimensions or more "
                           "only");
   SmallVector<QuantizedResults> group = getQuantizations(op);
-  if (llvm::any_of(group, [](QuantizedResults &results) {
-        return results.isColumn() || results.op.getSquare();
-      }))
+  bool inBlocks = llvm::any_of(group, [](QuantizedResults &results) {
+    return results.isColumn() || results.op.getSquare();
+  });
+  if (inBlocks && (ShapedType::isDynamic(columns) || columns > kMaxBlockRow))
     return formBlocks(op, std::move(group));
-  // A CTA does not have the rows of an atom.
+  // A CTA that has few rows does not have those of an atom.
+  bool packs = false;
   for (QuantizedResults &results : group) {
-    results.writesScales |= !results.packs.empty();
-    results.packs.clear();
+    if (!inBlocks) {
+      results.writesScales |= !results.packs.empty();
+      results.packs.clear();
+    }
+    packs |= !results.packs.empty();
   }
   bool isUsed = isOutputUsed(op, group);
   bool normalizes = isUsed || !group.empty();
@@ -145,7 +183,9 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
   bool isResident = !ShapedType::isDynamic(columns) &&
                     columns <= (normalizes ? kMaxRow : kMaxCTAColumns);
   SmallVector<int64_t> tile = {1, kMaxCTAColumns};
-  if (isResident)
+  if (inBlocks)
+    tile = chooseBlockRowTile(columns, isLight(op, group, isUsed));
+  else if (isResident)
     tile = chooseRowTile(columns);
   ElementwiseKernel kernel(op, op.getInput(), tile);
   if (failed(kernel.checkSizes()))
@@ -214,7 +254,7 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
   int64_t weightBits =
       op.getWeight().getType().getElementType().getIntOrFloatBitWidth();
   bool keepsWeight =
-      isResident && normalizes &&
+      isResident && normalizes && !inBlocks &&
       std::min(tile[1], kMaxCTAColumns) * weightBits / 8 <= kMaxKeptBytes;
   Value kept;
   auto loadKept = [&](OpBuilder &b, ValueRange views) {
@@ -226,7 +266,8 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
                            ValueRange coordinates) {
     IndexBuilder zero(b, loc);
     SmallVector<Value> place = getFirst(b, loc, coordinates, tile);
-    Value x = LoadOp::create(b, loc, getTile(views[0], tile), views[0], place);
+    auto x = LoadOp::create(b, loc, getTile(views[0], tile), views[0], place);
+    x.setAhead(inBlocks);
     Value weights = kept;
     if (normalizes && !kept)
       weights = loadWeight(b, views, zero.constant(0));
@@ -269,7 +310,22 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
                 loadWeight(b, views, column));
     });
   };
-  if (isResident) {
+  if (inBlocks) {
+    // Atoms have padding up to 128 rows.
+    auto getTiles = [&](IndexBuilder &tiles, ValueRange tensors) {
+      SmallVector<Value> bounds;
+      for (int64_t i = 0; i + 2 < rank; ++i)
+        bounds.push_back(tiles.dim(tensors[0], i));
+      Value rows = tiles.dim(tensors[0], rank - 2);
+      bounds.push_back(
+          packs ? tiles.mul(tiles.ceildiv(rows, kAtomRows), kAtomRows / tile[0])
+                : tiles.ceildiv(rows, tile[0]));
+      bounds.push_back(tiles.constant(1));
+      return bounds;
+    };
+    kernel.launch(kernel.build("rms_norm", getTiles, buildResident),
+                  kernel.getGrid(getTiles), /*persistent=*/true);
+  } else if (isResident) {
     kernel.launch(kernel.build("rms_norm", 0, buildResident, loadKept),
                   tile[1] > kMaxCTAColumns ? kTilesPerCluster : kTilesPerCTA);
   } else {
@@ -283,7 +339,7 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
                   index.ceildiv(kernel.getGrid(getRows), kTilesPerCTA));
   }
   for (QuantizedResults &results : group)
-    results.op.erase();
+    results.erase();
   op.erase();
   return success();
 }

@@ -305,3 +305,73 @@ lpfa.kernel @norm_squares stage(tile) (%X: !in, %W: !rows, %R: !rows, %Q: !codes
     lpfa.store %q -> %Q[%m, %c0] : !lpfa.tile<128x128xf8E4M3FN>, !codes
   }
 }
+
+// -----
+
+// Whole rows in blocks of several: a thread copies its pieces of the first work
+// tile, then those of the next one as soon as it has taken these. A partial sum
+// is that of a piece; warps and CTAs tell each other theirs.
+
+!in = !lpfa.view<?x4096xbf16>
+!weight = !lpfa.view<4096xbf16>
+!codes = !lpfa.view<?x4096xf8E4M3FN>
+!atoms = !lpfa.view<?x32x32x4x4xf8E8M0FNU>
+
+// WIDE: gpu.func @blocks
+// CHECK: gpu.func @blocks
+// CHECK-SAME: known_block_size = array<i32: 1024, 1, 1>
+// CHECK-SAME: lpfa.cluster = 2
+// CHECK-SAME: lpfa.min_ctas = 1
+lpfa.kernel @blocks stage(tile) (%X: !in, %W: !weight, %Q: !codes, %A: !atoms) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c32 = arith.constant 32 : index
+  %c4096 = arith.constant 4096 : index
+  %rows = lpfa.dim %X, 0 : !in
+  %tiles = arith.ceildivui %rows, %c32 : index
+  // CHECK-COUNT-8: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache =  cg : !llvm.ptr<3>, !llvm.ptr<1>
+  // At an edge some bytes of a piece, and zeros.
+  // CHECK-COUNT-8: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache =  cg, %{{.*}} : !llvm.ptr<3>, !llvm.ptr<1>, i32
+  // CHECK: nvvm.cp.async.commit.group
+  // CHECK: scf.for
+  lpfa.for_work (%m) in (%tiles) {
+    %row = arith.muli %m, %c32 : index
+    // CHECK: nvvm.cp.async.wait.group 0
+    // Rows that are not aligned come now.
+    // CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> i16
+    // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
+    // CHECK-COUNT-8: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<8xbf16>
+    // CHECK: nvvm.cp.async.shared.global
+    // CHECK: nvvm.cp.async.commit.group
+    %x = lpfa.load %X[%row, %c0] ahead : !in -> !lpfa.tile<32x4096xbf16>
+    %w = lpfa.load %W[%c0] : !weight -> !lpfa.tile<4096xbf16>
+    %s0 = lpfa.splat 0.0 : !lpfa.tile<32x1024xf32>
+    // CHECK: lpfa.fma nearest
+    %s = lpfa.sum_squares_tile %x into %s0 : !lpfa.tile<32x4096xbf16>, !lpfa.tile<32x1024xf32>
+    // CHECK-COUNT-8: llvm.store %{{.*}} : f32, !llvm.ptr<3>
+    // CHECK: lpfa.barrier.sync 0 threads(1024)
+    // Eight of sixteen pairs of warps, and the others by a shuffle.
+    // CHECK-COUNT-8: llvm.load %{{.*}} : !llvm.ptr<3> -> f32
+    // CHECK: gpu.shuffle xor %{{.*}}, %c16_i32
+    // CHECK-COUNT-2: llvm.store %{{.*}} : f32, !llvm.ptr<7>
+    // CHECK: lpfa.cluster_sync
+    // CHECK-COUNT-2: llvm.load %{{.*}} : !llvm.ptr<3> -> f32
+    // CHECK: gpu.shuffle xor %{{.*}}, %c8_i32
+    // CHECK: gpu.shuffle xor %{{.*}}, %c1_i32
+    // CHECK: math.sqrt
+    // CHECK: lpfa.barrier.sync 0 threads(1024)
+    // CHECK-COUNT-8: llvm.load %{{.*}} : !llvm.ptr<3> -> f32
+    %r = lpfa.rstd_tile %s count(%c4096) epsilon(1.0e-6) : !lpfa.tile<32x1024xf32> -> !lpfa.tile<32xf32>
+    %y = lpfa.rms_norm_tile %x rstd %r weight %w : !lpfa.tile<32x4096xbf16>, !lpfa.tile<32xf32>, !lpfa.tile<4096xbf16> -> !lpfa.tile<32x4096xbf16>
+    %q, %t = lpfa.quantize_tile %y axis(1) square : !lpfa.tile<32x4096xbf16> -> !lpfa.tile<32x4096xf8E4M3FN>, !lpfa.tile<32x128xf8E8M0FNU>
+    lpfa.store %q -> %Q[%row, %c0] : !lpfa.tile<32x4096xf8E4M3FN>, !codes
+    // A thread has a row of an atom's run: the CTA has every second atom.
+    // CHECK: lpfa.barrier.sync 0 threads(1024)
+    // CHECK: llvm.load %{{.*}} : !llvm.ptr<3> -> i32
+    // CHECK: llvm.store %{{.*}} {alignment = 4 : i64} : vector<1xi32>, !llvm.ptr<1>
+    %a = lpfa.pack_atom %t : !lpfa.tile<32x128xf8E8M0FNU> -> !lpfa.tile<32x32x1x4xf8E8M0FNU>
+    %at = arith.divui %m, %c4 : index
+    %run = arith.remui %m, %c4 : index
+    lpfa.store %a -> %A[%at, %c0, %c0, %run, %c0] : !lpfa.tile<32x32x1x4xf8E8M0FNU>, !atoms
+  }
+}

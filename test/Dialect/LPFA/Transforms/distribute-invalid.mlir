@@ -130,3 +130,16 @@ lpfa.kernel @wide_columns stage(tile) (%X: !lpfa.view<?x64xf32>, %W: !lpfa.view<
     lpfa.store %w -> %W[%c0] : !lpfa.tile<64xf32>, !lpfa.view<?xf32>
   }
 }
+
+// -----
+
+lpfa.kernel @scales_ahead stage(tile) (%S: !lpfa.view<?x?xf8E8M0FNU>, %A: !lpfa.view<?x?x32x4x4xf8E8M0FNU>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  lpfa.for_work (%m) in (%c1) {
+    // expected-error @below {{can load only elements of a work tile ahead, not '!lpfa.tile<128x4xf8E8M0FNU>'}}
+    %s = lpfa.load %S[%m, %c0] ahead : !lpfa.view<?x?xf8E8M0FNU> -> !lpfa.tile<128x4xf8E8M0FNU>
+    %a = lpfa.pack_atom %s : !lpfa.tile<128x4xf8E8M0FNU> -> !lpfa.tile<32x4x4xf8E8M0FNU>
+    lpfa.store %a -> %A[%m, %c0, %c0, %c0, %c0] : !lpfa.tile<32x4x4xf8E8M0FNU>, !lpfa.view<?x?x32x4x4xf8E8M0FNU>
+  }
+}

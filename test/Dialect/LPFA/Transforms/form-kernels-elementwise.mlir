@@ -232,3 +232,49 @@ func.func @norm_squares(%x: tensor<?x?xbf16>, %w: tensor<?xf32>)
   return %y, %q, %b, %c : tensor<?x?xbf16>, tensor<?x?xf8E4M3FN>,
       tensor<?x?x32x4x4xf8E8M0FNU>, tensor<?x?x32x4x4xf8E8M0FNU>
 }
+
+// -----
+
+// Rows that fit are read once, the next work tile's while this one is at hand. A
+// tile of 32 rows has one run, or group, of four of each atom; atoms are padded
+// to 128 rows.
+// CHECK-LABEL: lpfa.kernel @norm_once_rms_norm stage(tile)
+// CHECK-DAG:     %[[C32:.+]] = arith.constant 32 : index
+// CHECK-DAG:     %[[C4:.+]] = arith.constant 4 : index
+// CHECK:         %[[ATOMS:.+]] = arith.ceildivui %{{.+}}, %{{.+}}
+// CHECK:         %[[TILES:.+]] = arith.muli %[[ATOMS]], %[[C4]]
+// CHECK:         lpfa.for_work (%[[M:.+]], %{{.+}}) in (%[[TILES]], %{{.+}})
+// CHECK:           %[[ROW:.+]] = arith.muli %[[M]], %[[C32]]
+// CHECK:           %[[X:.+]] = lpfa.load %{{.+}}[%[[ROW]], %{{.+}}] ahead : <?x2048xbf16> -> <32x2048xbf16>
+// CHECK:           lpfa.load %{{.+}} : <2048xf32> -> <2048xf32>
+// CHECK:           lpfa.sum_squares_tile %[[X]] into %{{.+}} : <32x2048xbf16>, <32x1024xf32>
+// CHECK:           %[[R:.+]] = lpfa.rstd_tile
+// CHECK:           lpfa.store %[[R]] -> %{{.+}} : <32xf32>, <?xf32>
+// CHECK:           lpfa.rms_norm_tile %[[X]] rstd %[[R]]
+// CHECK:           lpfa.quantize_tile %{{.+}} axis(1) square
+// CHECK:           %[[A:.+]] = arith.divui %[[M]], %[[C4]]
+// CHECK:           %[[PART:.+]] = arith.subi %[[M]], %{{.+}}
+// CHECK:           lpfa.pack_atom %{{.+}} valid(%{{.+}}) : <32x64xf8E8M0FNU> -> <16x32x1x4xf8E8M0FNU>
+// CHECK-NEXT:      lpfa.store %{{.+}} -> %{{.+}}[%[[A]], %{{.+}}, %{{.+}}, %[[PART]], %{{.+}}]
+// CHECK:           lpfa.pack_atom %{{.+}} transposed valid(%{{.+}}) : <1x2048xf8E8M0FNU> -> <16x1x32x4x1xf8E8M0FNU>
+// CHECK-NEXT:      lpfa.store %{{.+}} -> %{{.+}}[%{{.+}}, %[[A]], %{{.+}}, %{{.+}}, %[[PART]]]
+// CHECK-LABEL: func.func @norm_once(
+// CHECK:         lpfa.launch @norm_once_rms_norm grid(%{{.+}}) persistent
+// CHECK-NOT:     lpfa.launch
+func.func @norm_once(%x: tensor<?x2048xbf16>, %w: tensor<2048xf32>)
+    -> (tensor<?xf32>, tensor<?x2048xf8E4M3FN>,
+        tensor<?x16x32x4x4xf8E8M0FNU>, tensor<16x?x32x4x4xf8E8M0FNU>) {
+  %y, %r = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x2048xbf16>, tensor<2048xf32>
+      -> tensor<?x2048xbf16>, tensor<?xf32>
+  %q, %s = lpfa.quantize %y axis(1) square
+      : tensor<?x2048xbf16> -> tensor<?x2048xf8E4M3FN>, tensor<?x64xf8E8M0FNU>
+  %p, %t = lpfa.quantize %y axis(0) square
+      : tensor<?x2048xbf16> -> tensor<?x2048xf8E4M3FN>, tensor<?x2048xf8E8M0FNU>
+  %b = lpfa.pack_scales %s
+      : tensor<?x64xf8E8M0FNU> -> tensor<?x16x32x4x4xf8E8M0FNU>
+  %c = lpfa.pack_scales %t transposed
+      : tensor<?x2048xf8E8M0FNU> -> tensor<16x?x32x4x4xf8E8M0FNU>
+  return %r, %q, %b, %c : tensor<?xf32>, tensor<?x2048xf8E4M3FN>,
+      tensor<?x16x32x4x4xf8E8M0FNU>, tensor<16x?x32x4x4xf8E8M0FNU>
+}

@@ -111,7 +111,8 @@ def LPFA_LaunchOp : LPFA_Op<"launch", [
     Destination style: `outs` are the tensors that the kernel writes, returned
     as results. The kernel's arguments are the `ins`, then the `outs`, in
     order. `grid` is the number of CTAs that have work; a persistent kernel is
-    launched with at most one CTA a multiprocessor.
+    launched with at most as many CTAs as multiprocessors hold, one each where
+    the kernel does not say.
 
     Constraints:
 

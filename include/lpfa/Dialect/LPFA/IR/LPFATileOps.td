@@ -25,7 +25,8 @@ def LPFA_LoadOp : LPFA_Op<"load", [
     The tile's dimensions are the view's last ones; leading dimensions of size
     one are left out. `indices` gives the first element in every dimension of
     the view. Elements outside the view are 0, and so are, with `rows`, those of
-    the tile's rows at or past it.
+    the tile's rows at or past it. What is loaded `ahead` is on its way while the
+    work tile before is at hand.
 
     Constraints:
 
@@ -33,6 +34,7 @@ def LPFA_LoadOp : LPFA_Op<"load", [
     - (C2) The tile's rank is at most the view's, and the element types are
       equal.
     - (C3) `rows` is for tiles of two dimensions.
+    - (C4) `ahead` is for loads of a work tile, without `rows`.
 
     Example:
 
@@ -41,12 +43,13 @@ def LPFA_LoadOp : LPFA_Op<"load", [
     ```
   }];
   let arguments = (ins LPFA_ViewType:$view, Variadic<Index>:$indices,
-                       Optional<Index>:$rows);
+                       Optional<Index>:$rows, UnitAttr:$ahead);
   let results = (outs LPFA_TileType:$tile);
-  let assemblyFormat = "$view `[` $indices `]` (`rows` `(` $rows^ `)`)? attr-dict `:` type($view) `->` type($tile)";
+  let assemblyFormat = "$view `[` $indices `]` (`rows` `(` $rows^ `)`)? (`ahead` $ahead^)? attr-dict `:` type($view) `->` type($tile)";
   let builders = [OpBuilder<(ins "::mlir::Type":$tile, "::mlir::Value":$view,
                                  "::mlir::ValueRange":$indices), [{
-    build($_builder, $_state, tile, view, indices, /*rows=*/nullptr);
+    build($_builder, $_state, tile, view, indices, /*rows=*/nullptr,
+          /*ahead=*/false);
   }]>];
   let hasVerifier = 1;
 }
@@ -88,13 +91,19 @@ def LPFA_PackAtomOp : LPFA_Op<"pack_atom", [Pure]> {
     from 4 groups by 128 rows), and from n times as many groups to n atoms. With
     `valid`, rows at or past it are padding, whose scales are 0 in the atom.
 
+    A tile with fewer rows, or groups of n times 128 rows, has a part of each of n
+    atoms: p of their four runs of 32 rows, or of their four groups.
+
     - (C1) The operand is `128x4`, transposed `4x128`, for `32x4x4`, or has n
-      times as many groups for `nx32x4x4`; the result has its element type.
+      times as many groups for `nx32x4x4`; or it is `(32p)x(4n)` for `nx32xpx4`,
+      transposed `px(128n)` for `nx1x32x4xp`, with p of 1, 2 or 4. The result has
+      its element type.
 
     Example:
 
     ```mlir
     %atom = lpfa.pack_atom %s : !lpfa.tile<128x4xf8E8M0FNU> -> !lpfa.tile<32x4x4xf8E8M0FNU>
+    %parts = lpfa.pack_atom %t transposed : !lpfa.tile<1x4096xf8E8M0FNU> -> !lpfa.tile<32x1x32x4x1xf8E8M0FNU>
     ```
   }];
   let arguments = (ins LPFA_TileType:$scales, Optional<Index>:$valid,

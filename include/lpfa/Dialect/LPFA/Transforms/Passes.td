@@ -131,8 +131,8 @@ def DistributeToThreads
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect",
     "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
-    "::mlir::vector::VectorDialect"
+    "::mlir::math::MathDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
 }
 
@@ -213,7 +213,8 @@ def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
     a block become one kernel, together with `lpfa.pack_scales` of their scales: it reads the
     tensor once and writes only what is used. `lpfa.quantize` of a normalized
     tensor becomes part of the normalization, but NVFP4's; with squares or blocks
-    along columns a first kernel reads the rows for their factors alone.
+    along columns of rows that do not fit a cluster, a first kernel reads the rows
+    for their factors alone.
     `lpfa.quantize` of a
     product to codes of 8 bits, along one of its last two dimensions, becomes
     part of the product's kernel, and so does `lpfa.pack_scales` of its scales;

@@ -9,6 +9,7 @@
 #include "KernelDistribution.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace lpfa;
@@ -76,10 +77,12 @@ FailureOr<Type> KernelDistribution::convertType(Operation *op, Type type) {
   ArrayRef<int64_t> shape = tile.getShape();
   Type element = tile.getElementType();
   constexpr int64_t partialSums = SumSquaresTileOp::kPartialSums;
-  if (layout && layout->alongRow && element.isF32() &&
+  if (layout && element.isF32() &&
       shape == ArrayRef<int64_t>{layout->rows, partialSums})
-    return Type(
-        VectorType::get(partialSums / layout->getRowThreads(), element));
+    return Type(VectorType::get(layout->alongRow
+                                    ? partialSums / layout->getRowThreads()
+                                    : layout->steps,
+                                element));
   // Scales of a row, or of four columns 32 apart, are the bytes of a word.
   if (isa<Float8E8M0FNUType>(element) &&
       (tile.isAtom() || shape == ArrayRef<int64_t>({128, 4}) ||
@@ -251,11 +254,44 @@ LogicalResult KernelDistribution::lower(ForWorkOp op) {
     first = gpu::BlockIdOp::create(b, gpu::Dimension::x);
     step = gpu::GridDimOp::create(b, gpu::Dimension::x);
   }
-  auto loop = scf::ForOp::create(b, first, getWorkCount(op.getBounds()), step);
+  Block &body = op.getBody().front();
+  Value count = getWorkCount(op.getBounds());
+  auto copyAll = [&](Value work) -> LogicalResult {
+    if (tilesAhead.empty())
+      return success();
+    mapCoordinates(body, work, op.getBounds());
+    if (failed(lowerIndices(body)))
+      return failure();
+    b.when(b.compare(arith::CmpIPredicate::slt, work, count), [&] {
+      for (auto load : body.getOps<LoadOp>())
+        if (tilesAhead.contains(load.getTile()))
+          copyAhead(load);
+    });
+    NVVM::CpAsyncCommitGroupOp::create(b);
+    return success();
+  };
+  if (failed(copyAll(first)))
+    return failure();
+  auto loop = scf::ForOp::create(b, first, count, step);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  Block &body = op.getBody().front();
-  mapCoordinates(body, loop.getInductionVar(), op.getBounds());
+  Value work = loop.getInductionVar();
+  if (!tilesAhead.empty()) {
+    // Little of what follows from the thread's number is to be kept in
+    // registers from tile to tile: the elements take most.
+    thread = b.forget(thread);
+    warp = b.shiftRight(thread, 5);
+    locateThread();
+    mapCoordinates(body, work, op.getBounds());
+    if (failed(lowerIndices(body)))
+      return failure();
+    for (auto load : body.getOps<LoadOp>())
+      if (tilesAhead.contains(load.getTile()))
+        takeAhead(load);
+    if (failed(copyAll(b.add(work, step))))
+      return failure();
+  }
+  mapCoordinates(body, work, op.getBounds());
   if (kernel.getStage() != Stage::Tile)
     return lower(body);
 
@@ -267,8 +303,10 @@ LogicalResult KernelDistribution::lower(ForWorkOp op) {
   } else if (failed(lower(body))) {
     return failure();
   }
-  // The next work tile overwrites what this one has in shared memory.
-  if (sharedBytes > 0)
+  // The next work tile overwrites what this one has in shared memory, not
+  // before its sums are known where rows in blocks have some.
+  bool sumsFirst = layout && layout->addsRows && !layout->alongRow;
+  if (sharedBytes > 0 && !sumsFirst)
     BarrierSyncOp::create(b, 0, static_cast<int32_t>(getThreads()));
   return success();
 }

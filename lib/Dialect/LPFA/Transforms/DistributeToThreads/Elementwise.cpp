@@ -13,221 +13,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelDistribution.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace lpfa;
-
-//===----------------------------------------------------------------------===//
-// Layout
-//===----------------------------------------------------------------------===//
-
-/// A thread's pieces, where nothing else decides.
-static constexpr int64_t kSteps = 8;
-
-/// The elements that a thread has in a row: as wide as an access, of 32-bit
-/// elements in as many accesses as that takes, so that codes fill words.
-static int64_t getVectorSize(Type wide, int64_t accessBytes) {
-  return std::max<int64_t>(8, accessBytes * 8 / wide.getIntOrFloatBitWidth());
-}
-
-/// The most threads of a CTA that has a row: more are shared by a cluster, so
-/// that a multiprocessor still has several CTAs.
-static constexpr int64_t kMaxRowThreads = 256;
-
-/// The pieces of a row that a thread has with as many of its gradient, and the
-/// most columns of such rows: then a multiprocessor has three CTAs, else two.
-static constexpr int64_t kGradientSteps = 4;
-static constexpr int64_t kGradientColumns = 8192;
-
-/// The layout of whole rows: the fewest threads a row, a power of two of warps,
-/// that have it in so many pieces, or else all that have sums. Vectors of 8
-/// neighbors, as the order of summation of `lpfa.rms_norm` has them.
-static void layOutRows(ElementLayout &layout, int64_t steps) {
-  layout.alongRow = true;
-  layout.vector = 8;
-  layout.lanes = TargetModel::warpThreads;
-  for (int64_t threads = TargetModel::warpThreads;
-       threads <= SumSquaresTileOp::kPartialSums; threads *= 2) {
-    layout.steps = layout.columns / (threads * layout.vector);
-    layout.ctas = llvm::divideCeil(threads, kMaxRowThreads);
-    if (layout.steps <= steps)
-      break;
-  }
-}
-
-/// The layout of blocks: a warp has 32 rows where they run along columns, else
-/// rows as long as may be.
-static void layOutBlocks(ElementLayout &layout, bool alongColumns) {
-  int64_t lanes =
-      std::min<int64_t>(alongColumns ? 8 : 32, layout.columns / layout.vector);
-  layout.lanes = llvm::bit_floor(uint64_t(std::max<int64_t>(lanes, 1)));
-  int64_t rows = layout.rows * layout.lanes / TargetModel::warpThreads;
-  layout.steps =
-      alongColumns ? layout.lanes : std::clamp<int64_t>(rows, 1, kSteps);
-}
-
-LogicalResult KernelDistribution::chooseElementLayout() {
-  bool hasColumnBlocks = false, hasRows = false, hasGradients = false;
-  auto add = [&](Operation *op, TileType wide, bool isColumn) -> LogicalResult {
-    int64_t columns = wide.getShape().back();
-    int64_t rows = wide.getRank() == 2 ? wide.getShape().front() : 1;
-    int64_t vector =
-        getVectorSize(wide.getElementType(), target.getAccessBytes());
-    hasColumnBlocks |= isColumn;
-    if (!layout)
-      layout = ElementLayout{rows, columns, vector, 1, 1};
-    if (layout->rows != rows || layout->columns != columns ||
-        (layout->vector != vector && !hasRows))
-      return op->emitOpError("differs in shape or width from the other tiles "
-                             "of its kernel");
-    return success();
-  };
-  WalkResult result = kernel.walk([&](Operation *op) -> WalkResult {
-    if (auto sum = dyn_cast<SumSquaresTileOp>(op)) {
-      hasRows = true;
-      return add(op, sum.getInput().getType(), false);
-    }
-    if (auto sum = dyn_cast<SumProductsTileOp>(op)) {
-      hasRows = hasGradients = true;
-      return add(op, sum.getInput().getType(), false);
-    }
-    if (auto gradient = dyn_cast<WeightGradientTileOp>(op)) {
-      hasRows = hasGradients = true;
-      return add(op, gradient.getInput().getType(), false);
-    }
-    if (auto sum = dyn_cast<SumColumnsTileOp>(op))
-      return add(op, sum.getTile().getType(), false);
-    if (auto quantize = dyn_cast<QuantizeTileOp>(op)) {
-      return add(op, quantize.getInput().getType(),
-                 isAlongColumns(quantize) || quantize.getSquare());
-    }
-    if (auto dequantize = dyn_cast<DequantizeTileOp>(op)) {
-      TileType type = dequantize.getOutput().getType();
-      return add(op, type, type.getRank() == 2 && dequantize.getAxis() == 0);
-    }
-    return WalkResult::advance();
-  });
-  if (result.wasInterrupted())
-    return failure();
-  if (!layout)
-    return success();
-  if (hasRows && hasColumnBlocks)
-    return kernel.emitOpError("cannot have whole rows in registers and blocks "
-                              "along columns");
-  if (hasRows)
-    layOutRows(*layout, hasGradients && layout->columns <= kGradientColumns
-                            ? kGradientSteps
-                            : kSteps);
-  else
-    layOutBlocks(*layout, hasColumnBlocks);
-  int64_t across = layout->getWarpColumns() * layout->getWarpsAcross() *
-                   (layout->alongRow ? layout->steps : 1);
-  if (layout->steps == 0 || layout->rows % layout->getWarpRows() ||
-      across != layout->columns ||
-      layout->getThreads() > TargetModel::maxThreadsPerCTA)
-    return kernel.emitOpError("cannot give warps tiles of ")
-           << layout->rows << "x" << layout->columns << " elements";
-  return success();
-}
-
-/// Registers for the thread's elements in the widest type of the kernel, as
-/// many for all else, and some for a row that belongs to all rows, for scales
-/// of columns, for codes that no instruction makes or packs, for NVFP4's
-/// divisions and for each further result; or for the gradient of a
-/// normalization, and more where a cluster dequantizes it or, where arithmetic
-/// takes pairs of registers, it is long or has a weight of f32. More threads
-/// would not load more at a time.
-int64_t KernelDistribution::getMinCTAs() {
-  int64_t bits = 16, codes = 0, wide = 0, rowRegisters = 0,
-          gradientRegisters = 0;
-  bool packs = false, divides = false, hasColumns = false;
-  auto isElements = [&](TileType tile) {
-    return !tile.getShape().empty() &&
-           tile.getShape().back() == layout->columns &&
-           (layout->alongRow || layout->rows == 1 || tile.getRank() == 2);
-  };
-  kernel.walk([&](Operation *op) {
-    if (auto load = dyn_cast<LoadOp>(op)) {
-      if (keptTiles.contains(load))
-        return;
-      TileType tile = load.getTile().getType();
-      if (layout->alongRow && tile.getRank() == 1 && isElements(tile))
-        rowRegisters =
-            layout->steps * layout->vector * tile.getElementTypeBitWidth() / 32;
-    }
-    if (isa<RMSNormTileOp>(op) && !layout->alongRow)
-      rowRegisters = layout->steps + layout->vector;
-    if (auto quantize = dyn_cast<QuantizeTileOp>(op)) {
-      divides |= quantize.getGlobalScale() != nullptr;
-      hasColumns |= isAlongColumns(quantize) && !quantize.getSquare();
-    }
-    if (auto store = dyn_cast<StoreOp>(op);
-        store && isElements(store.getTile().getType()) &&
-        !scaleTiles.contains(store.getTile()))
-      ++(store.getTile().getType().getElementTypeBitWidth() > 8 ? wide : codes);
-    if (auto gradient = dyn_cast<RMSNormBackwardTileOp>(op)) {
-      int64_t elements = layout->steps * layout->vector;
-      auto getRegisters = [&](Value tile) {
-        return elements *
-               cast<TileType>(tile.getType()).getElementTypeBitWidth() / 32;
-      };
-      gradientRegisters = getRegisters(gradient.getDy());
-      bool needsMore = target.hasNarrowFloatConversions() &&
-                       (layout->steps > kGradientSteps ||
-                        getRegisters(gradient.getWeight()) == elements);
-      if (needsMore || (layout->ctas > 1 &&
-                        gradient.getDy().getDefiningOp<DequantizeTileOp>()))
-        gradientRegisters += elements;
-    }
-    for (Value result : op->getResults())
-      if (auto tile = dyn_cast<TileType>(result.getType());
-          tile && isElements(tile) && !keptTiles.contains(result)) {
-        int64_t width = tile.getElementTypeBitWidth();
-        bits = std::max(bits, width);
-        packs |=
-            width == 6 || (width < 8 && !target.hasNarrowFloatConversions());
-      }
-  });
-  int64_t registers = 2 * layout->steps * layout->vector * bits / 32;
-  registers = std::max<int64_t>(registers, 64) + rowRegisters;
-  int64_t further = codes > 0 ? 2 * (codes - 1 + wide) : wide;
-  registers += gradientRegisters > 0
-                   ? gradientRegisters
-                   : (hasColumns ? 16 : 0) + (packs ? 32 : 0) +
-                         (divides ? 32 : 0) + 16 * further;
-  return std::clamp<int64_t>(TargetModel::registersPerMultiprocessor /
-                                 (registers * layout->getThreads()),
-                             1, 16);
-}
-
-void KernelDistribution::buildClusterPrologue() {
-  ctaInCluster = b.toI32(gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x));
-  sumsParity = LLVM::AllocaOp::create(
-      b, LLVM::LLVMPointerType::get(b.getContext()), b.getI32Type(), b.i32(1));
-  LLVM::StoreOp::create(b, b.i32(0), sumsParity);
-  // Shared memory of a CTA is written by others once it has begun.
-  ClusterSyncOp::create(b);
-}
-
-void KernelDistribution::buildElementCoordinates() {
-  if (!layout)
-    return;
-  if (layout->ctas > 1)
-    buildClusterPrologue();
-  Value warpInTile = warp;
-  if (ctaInCluster)
-    warpInTile = b.add(warp, b.mul(ctaInCluster, b.i32(layout->getWarps())));
-  Value lane = b.bitAnd(thread, b.i32(31));
-  laneColumn = b.rem(lane, b.i32(layout->lanes));
-  laneRow = b.div(lane, b.i32(layout->lanes));
-  Value warpsAcross = b.i32(layout->getWarpsAcross());
-  warpRow = b.div(warpInTile, warpsAcross);
-  threadRow = b.add(b.mul(warpRow, b.i32(layout->getWarpRows())), laneRow);
-  Value warpColumn = b.rem(warpInTile, warpsAcross);
-  threadColumn = b.add(b.mul(warpColumn, b.i32(layout->getWarpColumns())),
-                       b.mul(laneColumn, b.i32(layout->vector)));
-}
 
 //===----------------------------------------------------------------------===//
 // Elements
@@ -401,11 +191,12 @@ static Value isUnitInside(ThreadBuilder &b, const PieceAccess &access,
 // Two versions of a work tile's program
 //===----------------------------------------------------------------------===//
 
-/// Lowers what ops of a work tile compute with indices.
+/// Lowers sizes and what ops of a work tile compute with indices.
 LogicalResult KernelDistribution::lowerIndices(Block &body) {
   for (Operation &op : body)
-    if (!isa<LPFADialect>(op.getDialect()) && op.getNumRegions() == 0 &&
-        !op.hasTrait<OpTrait::IsTerminator>() && failed(lower(&op)))
+    if ((isa<DimOp>(op) || !isa<LPFADialect>(op.getDialect())) &&
+        op.getNumRegions() == 0 && !op.hasTrait<OpTrait::IsTerminator>() &&
+        failed(lower(&op)))
       return failure();
   return success();
 }
@@ -477,6 +268,9 @@ LogicalResult KernelDistribution::lower(LoadOp op) {
     return loadScales(op);
   if (holdsRowFactors(op))
     return loadRowFactors(op);
+  // Before the work tile's program.
+  if (tilesAhead.contains(op.getTile()))
+    return success();
   TileType tile = op.getTile().getType();
   if (op.getRows())
     return op.emitOpError("can leave out rows of scales only");
@@ -500,11 +294,8 @@ LogicalResult KernelDistribution::loadElements(LoadOp op) {
   Type element = tile.getElementType();
   ByteUnit unit(element);
   PieceAccess access = getPieceAccess(op.getView(), op.getIndices());
-  // Of a row for all rows a thread has one piece, unless its pieces are of one
-  // row.
-  int64_t count = tile.getRank() == 1 && !layout->alongRow ? 1 : layout->steps;
   SmallVector<Value> loaded;
-  for (int64_t i = 0; i < count; ++i)
+  for (int64_t i = 0, e = layout->getPieces(tile); i < e; ++i)
     loaded.push_back(tilesAreWhole
                          ? Value(LLVM::LoadOp::create(
                                b, access.type, getPieceAddress(b, access, i),
@@ -565,6 +356,86 @@ LogicalResult KernelDistribution::storeElements(StoreOp op) {
       storeAtEdge(b, access, *layout, stored[i], i, unit);
   }
   return success();
+}
+
+/// Bytes of an asynchronous copy that goes by the L1 cache.
+static constexpr int64_t kCopyBytes = 16;
+
+/// Calls `body` with where the thread's pieces are in the view, and not to be
+/// kept in registers through all of a work tile's program.
+void KernelDistribution::withPieceAccess(
+    LoadOp op, function_ref<void(const PieceAccess &)> body) {
+  Value row = threadRow, column = threadColumn;
+  threadRow = b.forget(row);
+  threadColumn = b.forget(column);
+  body(getPieceAccess(op.getView(), op.getIndices()));
+  threadRow = row;
+  threadColumn = column;
+}
+
+/// Where shared memory has piece `i` of a tile that is loaded ahead, beside
+/// those of all threads.
+Value KernelDistribution::getSlot(LoadOp op, int64_t i) {
+  int64_t bytes =
+      layout->vector * op.getTile().getType().getElementTypeBitWidth() / 8;
+  return b.offset(b.offset(sharedBase, tilesAhead.lookup(op.getTile()) +
+                                           i * bytes * getThreads()),
+                  b.mul(thread, b.i32(bytes)));
+}
+
+void KernelDistribution::copyAhead(LoadOp op) {
+  int64_t elementBytes = op.getTile().getType().getElementTypeBitWidth() / 8;
+  int64_t bytes = layout->vector * elementBytes;
+  auto copy = [&](const PieceAccess &access, bool isWhole) {
+    // Bytes of a piece that are in the view's columns.
+    Value inside = b.mul(b.toI32(b.sub(access.columns, access.column)),
+                         b.i32(elementBytes));
+    for (int64_t i = 0; i < layout->steps; ++i) {
+      Value from = getPieceAddress(b, access, i), to = getSlot(op, i);
+      Value isRow = isRowInside(b, access, *layout, i);
+      for (int64_t k = 0; k < bytes; k += kCopyBytes) {
+        Value left;
+        if (!isWhole)
+          left = b.select(isRow,
+                          b.min(b.max(b.sub(inside, b.i32(k)), b.i32(0)),
+                                b.i32(kCopyBytes)),
+                          b.i32(0));
+        NVVM::CpAsyncOp::create(b, b.offset(to, k), b.offset(from, k),
+                                kCopyBytes, NVVM::LoadCacheModifierKind::CG,
+                                left);
+      }
+    }
+  };
+  b.when(isAligned(op.getView(), kCopyBytes), [&] {
+    withPieceAccess(op, [&](const PieceAccess &access) {
+      auto branch = scf::IfOp::create(b, access.isWhole, /*withElse=*/true);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      copy(access, /*isWhole=*/true);
+      b.setInsertionPointToStart(branch.elseBlock());
+      copy(access, /*isWhole=*/false);
+    });
+  });
+}
+
+void KernelDistribution::takeAhead(LoadOp op) {
+  Type element = op.getTile().getType().getElementType();
+  NVVM::CpAsyncWaitGroupOp::create(b, 0);
+  Value isLate = b.bitXor(isAligned(op.getView(), kCopyBytes), b.i1(true));
+  b.when(isLate, [&] {
+    withPieceAccess(op, [&](const PieceAccess &access) {
+      for (int64_t i = 0; i < layout->steps; ++i)
+        LLVM::StoreOp::create(
+            b, loadAtEdge(b, access, *layout, i, ByteUnit(element)),
+            getSlot(op, i), /*alignment=*/kCopyBytes);
+    });
+  });
+  auto type = VectorType::get(layout->vector, element);
+  SmallVector<Value> taken;
+  for (int64_t i = 0; i < layout->steps; ++i)
+    taken.push_back(LLVM::LoadOp::create(b, type, getSlot(op, i),
+                                         /*alignment=*/kCopyBytes));
+  pieces[op.getTile()] = std::move(taken);
 }
 
 void KernelDistribution::clearOutside(MutableArrayRef<Value> tile,

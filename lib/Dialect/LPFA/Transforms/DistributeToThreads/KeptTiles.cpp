@@ -26,8 +26,8 @@ void KernelDistribution::layOutKeptTiles() {
       return;
     for (Value tile : tiles)
       keptTiles[tile] = sharedBytes;
-    sharedBytes += layout->getThreads() * layout->steps * layout->vector *
-                   type.getElementTypeBitWidth() / 8;
+    sharedBytes += layout->getThreads() * layout->getPieces(type) *
+                   layout->vector * type.getElementTypeBitWidth() / 8;
   };
   for (auto load : kernel.getBody().getOps<LoadOp>())
     keep({load.getTile()});
@@ -91,7 +91,8 @@ SmallVector<Value> KernelDistribution::getPieces(Value tile) {
   if (!keptTiles.contains(tile))
     return pieces.lookup(tile);
   SmallVector<Value> all;
-  for (int64_t i = 0; i < layout->steps; ++i)
+  int64_t count = layout->getPieces(cast<TileType>(tile.getType()));
+  for (int64_t i = 0; i < count; ++i)
     all.push_back(getPiece(tile, i));
   return all;
 }

@@ -240,11 +240,18 @@ struct BarrierRing {
 /// threads of a warp make a row. A thread's pieces stand one below the other,
 /// and warps tile the tile; or, `alongRow`, they are pieces of one row, whose
 /// first ones are those of one warp beside the other, then all warps' second
-/// ones. The warps of a row may be those of several CTAs, a cluster.
+/// ones. The warps of a row may be those of several CTAs, a cluster, which take
+/// turns with 128 columns each where pieces stand one below the other.
 struct ElementLayout {
   int64_t rows, columns, vector, lanes, steps;
   bool alongRow = false;
+  bool addsRows = false; // Whether squares of whole rows are added.
   int64_t ctas = 1;
+
+  /// A thread's pieces of a tile, or of a row for all rows.
+  int64_t getPieces(TileType tile) const {
+    return tile.getRank() == 1 && !alongRow ? 1 : steps;
+  }
 
   /// From a thread's piece to its next.
   int64_t getRowsPerStep() const {
@@ -294,6 +301,18 @@ struct ScaleTile {
 /// Byte `i` of bytes that stand four a word.
 mlir::Value getByte(ThreadBuilder &b, llvm::ArrayRef<mlir::Value> words,
                     int64_t i);
+
+/// The elements of a vector; a vector of words.
+llvm::SmallVector<mlir::Value> getElements(ThreadBuilder &b,
+                                           mlir::Value vector);
+mlir::Value makeWords(ThreadBuilder &b, llvm::ArrayRef<mlir::Value> words);
+
+/// What lies in memory of codes that `lpfa.convert_packed` made.
+mlir::Value packCodes(ThreadBuilder &b, mlir::Value words,
+                      mlir::FloatType element, mlir::VectorType type);
+/// The words that `lpfa.extend_packed` takes of what lies in memory.
+mlir::Value unpackCodes(ThreadBuilder &b, mlir::Value piece,
+                        mlir::FloatType element, int64_t count);
 
 /// 1 / 2^(byte - 127), NaN for byte 255.
 mlir::Value getInverse(ThreadBuilder &b, mlir::Value byte);
@@ -422,27 +441,45 @@ private:
   mlir::LogicalResult lower(SoftmaxFinishOp op);
 
   //===--------------------------------------------------------------------===//
-  // Elementwise.cpp: kernels without roles, tiles of elements
+  // ElementLayout.cpp: kernels without roles, who has which elements
   //===--------------------------------------------------------------------===//
 
   mlir::LogicalResult chooseElementLayout();
   void buildElementCoordinates();
+  /// Computes the thread's place in a tile.
+  void locateThread();
+  void layOutRowBlocks();
+  int64_t countRegisters();
   /// How many CTAs of an elementwise kernel a multiprocessor is to have.
   int64_t getMinCTAs();
+  /// What CTAs of a cluster have in common before the first work tile.
+  void buildClusterPrologue();
+
+  //===--------------------------------------------------------------------===//
+  // Elementwise.cpp: their tiles of elements
+  //===--------------------------------------------------------------------===//
+
   /// What a piece of codes or elements is in memory: words.
   mlir::VectorType getPieceType(mlir::Type element);
   mlir::Value getElementAddress(mlir::Value view, mlir::ValueRange indices);
   /// Whether all rows of the view begin at a multiple of some bytes.
   mlir::Value isAligned(mlir::Value view, int64_t bytes);
   PieceAccess getPieceAccess(mlir::Value view, mlir::ValueRange tileIndices);
-  /// What CTAs of a cluster have in common before the first work tile.
-  void buildClusterPrologue();
   /// Whether all tiles of elements that a work tile's ops move are inside and
   /// aligned.
   mlir::Value areTilesWhole(mlir::Block &body);
   mlir::LogicalResult lowerIndices(mlir::Block &body);
   mlir::LogicalResult lower(LoadOp op);
   mlir::LogicalResult loadElements(LoadOp op);
+  /// Starts to copy the thread's pieces of a tile that is loaded ahead to where
+  /// shared memory has them.
+  void copyAhead(LoadOp op);
+  /// Waits for them and takes them from there. Rows that are not aligned are
+  /// not copied before.
+  void takeAhead(LoadOp op);
+  mlir::Value getSlot(LoadOp op, int64_t i);
+  void withPieceAccess(LoadOp op,
+                       llvm::function_ref<void(const PieceAccess &)> body);
   mlir::LogicalResult storeElements(StoreOp op);
   /// Makes 0 of what pieces of several rows have outside the view that `load`
   /// reads.
@@ -470,6 +507,8 @@ private:
   UnitPlace getUnitPlace(mlir::Value view, int64_t unit);
   mlir::LogicalResult loadScales(LoadOp op);
   mlir::LogicalResult storeScales(StoreOp op);
+  void storePartsOfAtoms(StoreOp op, const ScaleTile &tile,
+                         llvm::ArrayRef<mlir::Value> first);
   /// Where the run of bytes that begins with a row and a column is.
   mlir::Value getScaleAddress(const ScaleTile &tile, mlir::Value row,
                               mlir::Value column);
@@ -506,6 +545,7 @@ private:
   /// A warp's partial sums become known to all warps of its row; where the
   /// first warp's are.
   mlir::Value exchangeSums(mlir::Value sum);
+  mlir::Value addLanes(mlir::Value sum, int32_t from, int32_t to);
   mlir::LogicalResult loadRowFactors(LoadOp op);
   mlir::LogicalResult storeRowFactors(StoreOp op);
 
@@ -523,6 +563,17 @@ private:
   mlir::LogicalResult lower(AddTileOp op);
   mlir::LogicalResult lower(SumColumnsTileOp op);
   mlir::LogicalResult storeColumnSums(StoreOp op);
+
+  //===--------------------------------------------------------------------===//
+  // BlockRowSums.cpp: sums of rows in blocks of several
+  //===--------------------------------------------------------------------===//
+
+  /// The sums of the rows of the thread's pieces, of which it has a partial sum
+  /// each, as `finish` makes them factors.
+  llvm::SmallVector<mlir::Value>
+  addBlockRows(mlir::Value partial,
+               llvm::function_ref<mlir::Value(mlir::Value)> finish);
+  int64_t getBlockSumsBytes() const;
 
   //===--------------------------------------------------------------------===//
   // Quantization.cpp
@@ -575,6 +626,8 @@ private:
   /// The factors of the rows of a thread's pieces, one where they are of one
   /// row.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> rowFactors;
+  /// Tiles that are loaded ahead, and where shared memory has their pieces.
+  llvm::DenseMap<mlir::Value, int64_t> tilesAhead;
   /// Tiles that are loaded once for all work tiles or carried by loops, and
   /// where shared memory has each thread's pieces.
   llvm::DenseMap<mlir::Value, int64_t> keptTiles;

@@ -9,7 +9,8 @@
 // A row lies in the registers of a power of two of warps, up to 32, of one CTA
 // or of a cluster. Partial sum j of `lpfa.rms_norm` belongs to thread j mod T
 // of the row's T; halves are added first within a thread, then across warps
-// through shared memory, then across lanes.
+// through shared memory, then across lanes. Rows that are quantized in blocks
+// of several lie otherwise, see BlockRowSums.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -75,7 +76,12 @@ Value KernelDistribution::addPartialSums(Value partial) {
           LLVM::LoadOp::create(b, b.getF32Type(), b.offset(sumsBase, 128 * i)));
     sum = addHalves(b, ofWarps);
   }
-  for (int32_t mask = TargetModel::warpThreads / 2; mask > 0; mask /= 2) {
+  return addLanes(sum, TargetModel::warpThreads / 2, 1);
+}
+
+/// Adds what lanes have whose numbers differ in bit `from`, ..., bit `to`.
+Value KernelDistribution::addLanes(Value sum, int32_t from, int32_t to) {
+  for (int32_t mask = from; mask >= to; mask /= 2) {
     Value other =
         gpu::ShuffleOp::create(b, b.toBits(sum), mask, TargetModel::warpThreads,
                                gpu::ShuffleMode::XOR)
@@ -105,7 +111,9 @@ LogicalResult KernelDistribution::lower(SumSquaresTileOp op) {
   for (int64_t j = 0; j < count; ++j)
     partial.push_back(vector::ExtractOp::create(b, sums, j));
   for (auto [i, piece] : llvm::enumerate(pieces.lookup(op.getInput()))) {
-    Value x = widen(b, piece);
+    // What was taken before the versions of the program would be widened there.
+    bool isAhead = tilesAhead.contains(op.getInput());
+    Value x = widen(b, isAhead ? forgetPiece(b, piece) : piece);
     Value &sum = partial[i % count];
     for (int64_t k = 0; k < layout->vector; ++k) {
       Value element = vector::ExtractOp::create(b, x, k);
@@ -121,12 +129,17 @@ LogicalResult KernelDistribution::lower(SumSquaresTileOp op) {
 LogicalResult KernelDistribution::lower(RstdTileOp op) {
   Value count = arith::UIToFPOp::create(b, b.getF32Type(),
                                         b.toI32(values.lookup(op.getCount())));
-  Value sum = addPartialSums(values.lookup(op.getSums()));
-  Value mean = arith::DivFOp::create(b, sum, count);
   Value epsilon = b.f32(op.getEpsilon().convertToFloat());
-  Value root = math::SqrtOp::create(b, b.add(mean, epsilon));
-  rowFactors[op.getRstd()] = {
-      arith::DivFOp::create(b, b.f32(1.0f), root).getResult()};
+  auto finish = [&](Value sum) -> Value {
+    Value mean = arith::DivFOp::create(b, sum, count);
+    Value root = math::SqrtOp::create(b, b.add(mean, epsilon));
+    return arith::DivFOp::create(b, b.f32(1.0f), root);
+  };
+  Value sums = values.lookup(op.getSums());
+  if (layout->alongRow)
+    rowFactors[op.getRstd()] = {finish(addPartialSums(sums))};
+  else
+    rowFactors[op.getRstd()] = addBlockRows(sums, finish);
   return success();
 }
 
@@ -208,20 +221,22 @@ LogicalResult KernelDistribution::lower(RMSNormTileOp op) {
   return success();
 }
 
-/// Stores the factor of each row, which all of its threads have.
+/// Stores the factor of each row: the row's first thread does.
 LogicalResult KernelDistribution::storeRowFactors(StoreOp op) {
   Value view = op.getView();
   int64_t rank = op.getView().getType().getRank();
   SmallVector<Value> indices;
   for (Value index : op.getIndices())
     indices.push_back(values.lookup(index));
-  indices.back() = b.add(indices.back(), b.toIndex(threadRow));
+  Value row = b.add(indices.back(), b.toIndex(threadRow));
   Value isFirst = b.compare(arith::CmpIPredicate::eq, threadColumn, b.i32(0));
-  Value isInside = b.compare(arith::CmpIPredicate::slt, indices.back(),
-                             getSize(view, rank - 1));
-  b.when(b.bitAnd(isFirst, isInside), [&] {
-    LLVM::StoreOp::create(b, rowFactors.lookup(op.getTile()).front(),
-                          getElementAddress(view, indices));
-  });
+  for (auto [i, factor] : llvm::enumerate(rowFactors.lookup(op.getTile()))) {
+    indices.back() = b.add(row, b.index(int64_t(i) * layout->getRowsPerStep()));
+    Value isInside = b.compare(arith::CmpIPredicate::slt, indices.back(),
+                               getSize(view, rank - 1));
+    b.when(b.bitAnd(isFirst, isInside), [&] {
+      LLVM::StoreOp::create(b, factor, getElementAddress(view, indices));
+    });
+  }
   return success();
 }

@@ -192,7 +192,8 @@ LogicalResult KernelDistribution::lower(StoreOp op) {
     if (pieces.contains(op.getTile()) || keptTiles.contains(op.getTile()))
       return storeElements(op);
     if (layout)
-      return layout->alongRow ? storeRowFactors(op) : storeColumnSums(op);
+      return rowFactors.contains(op.getTile()) ? storeRowFactors(op)
+                                               : storeColumnSums(op);
   }
   if (isa<Float8E8M0FNUType>(op.getTile().getType().getElementType()))
     return storeRowScales(op);

@@ -21,6 +21,10 @@ using namespace lpfa;
 /// An atom's bytes in the order of memory, as one row.
 static constexpr int64_t kAtomBytes = TargetModel::scaleAtomBytes;
 
+/// Columns whose scales an atom of 1x32 or 32x32 blocks has; those of a
+/// transposed one.
+static constexpr int64_t kAtomColumns = 128;
+
 /// The most atoms of a tile that is packed or unpacked.
 static constexpr int64_t kMaxAtoms = 16;
 
@@ -58,13 +62,21 @@ void KernelDistribution::layOutElementwiseMemory() {
   });
   // The partial sums of rows, one a thread, stand behind; of clusters those of
   // two rows.
-  bool hasRows = layout && layout->alongRow && layout->getWarpsAcross() > 1;
   sumsOffset = sharedBytes;
-  if (hasRows)
+  if (layout && layout->alongRow && layout->getWarpsAcross() > 1)
     sharedBytes += layout->getThreads() * sizeof(float) *
                    (layout->ctas > 1 ? 2 * layout->ctas : 1);
+  else if (layout && !layout->alongRow && layout->addsRows)
+    sharedBytes = llvm::alignTo(sharedBytes + getBlockSumsBytes(), 16);
   kernel.walk([&](SumColumnsTileOp) {
     sharedBytes += layout->getWarps() * layout->columns * sizeof(float);
+  });
+  kernel.walk([&](LoadOp load) {
+    if (!load.getAhead())
+      return;
+    tilesAhead[load.getTile()] = sharedBytes;
+    sharedBytes += layout->getThreads() * layout->steps * layout->vector *
+                   load.getTile().getType().getElementTypeBitWidth() / 8;
   });
   if (layout)
     layOutKeptTiles();
@@ -78,7 +90,8 @@ LogicalResult KernelDistribution::lower(PackAtomOp op) {
     return op.emitOpError("must pack scales that were loaded or computed");
   tile.isAtom = true;
   tile.isTransposed = op.getTransposed();
-  tile.atoms = op.getAtom().getType().getAtoms();
+  TileType atom = op.getAtom().getType();
+  tile.atoms = atom.getRank() > 3 ? atom.getShape().front() : 1;
   if (op.getValid())
     tile.valid = b.toI32(values.lookup(op.getValid()));
   scaleTiles[op.getAtom()] = tile;
@@ -140,11 +153,13 @@ void KernelDistribution::forEachScaleUnit(
     const ScaleTile &tile, int64_t unit,
     function_ref<void(Value, Value)> body) {
   int64_t across = tile.columns / unit, count = tile.rows * across;
-  // A CTA of a cluster has a run of units of each piece of the row.
+  // A CTA of a cluster has a run of units of each piece of the row, or of each
+  // turn.
   int64_t run = across;
   if (ctaInCluster) {
     count /= layout->ctas;
-    run = count / layout->steps;
+    run = layout->alongRow ? count / layout->steps
+                           : across / (layout->columns / kAtomColumns);
   }
   for (int64_t first = 0; first < count; first += getThreads()) {
     Value number = b.add(thread, b.i32(first));
@@ -341,6 +356,67 @@ LogicalResult KernelDistribution::storeAtoms(StoreOp op, const ScaleTile &tile,
   return success();
 }
 
+/// A thread writes what one row of an atom has of some runs of 32 rows, or,
+/// transposed, what a row has of some groups.
+void KernelDistribution::storePartsOfAtoms(StoreOp op, const ScaleTile &tile,
+                                           ArrayRef<Value> first) {
+  Value view = op.getView();
+  bool transposed = tile.isTransposed;
+  int64_t parts = op.getTile().getType().getShape()[transposed ? 4 : 2];
+  int64_t rank = op.getView().getType().getRank();
+  int64_t along = transposed ? rank - 5 : rank - 4;
+  int64_t perAtom = transposed ? kAtomColumns : 32;
+  int64_t ctas = ctaInCluster ? layout->ctas : 1;
+  int64_t count = tile.atoms / ctas * perAtom;
+  auto load = [&](Type type, Value row, Value column) -> Value {
+    return LLVM::LoadOp::create(b, type, getScaleAddress(tile, row, column));
+  };
+  auto keepValid = [&](Value row, Value scales) -> Value {
+    if (!tile.valid)
+      return scales;
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(scales.getType()));
+    return b.select(b.compare(arith::CmpIPredicate::slt, row, tile.valid),
+                    scales, zero);
+  };
+  for (int64_t done = 0; done < count; done += getThreads()) {
+    Value number = b.add(thread, b.i32(done));
+    Value atom = b.div(number, b.i32(perAtom));
+    Value unit = b.rem(number, b.i32(perAtom));
+    if (ctaInCluster)
+      atom = b.add(b.mul(atom, b.i32(ctas)), ctaInCluster);
+    SmallVector<Value> indices(first);
+    indices[along] = b.add(first[along], b.toIndex(atom));
+    Value isWriter = b.compare(arith::CmpIPredicate::slt, indices[along],
+                               getSize(view, along));
+    if (done + getThreads() > count)
+      isWriter = b.bitAnd(
+          isWriter, b.compare(arith::CmpIPredicate::ult, number, b.i32(count)));
+    b.when(isWriter, [&] {
+      Value address = getElementAddress(view, indices);
+      SmallVector<Value> scales;
+      if (!transposed) {
+        for (int64_t i = 0; i < parts; ++i) {
+          Value row = b.add(unit, b.i32(32 * i));
+          scales.push_back(
+              keepValid(row, load(b.getI32Type(), row, b.shiftLeft(atom, 2))));
+        }
+        address = b.offset(address, b.shiftLeft(unit, 4));
+      } else {
+        Value row = b.add(b.mul(atom, b.i32(kAtomColumns)), unit);
+        for (int64_t i = 0; i < parts; ++i)
+          scales.push_back(keepValid(row, load(b.getI8Type(), b.i32(i), row)));
+        address =
+            b.offset(address, b.add(b.shiftLeft(b.bitAnd(unit, b.i32(31)), 4),
+                                    b.shiftLeft(b.shiftRight(unit, 5), 2)));
+      }
+      auto type = VectorType::get(parts, scales.front().getType());
+      LLVM::StoreOp::create(b, vector::FromElementsOp::create(b, type, scales),
+                            address,
+                            /*alignment=*/parts * (transposed ? 1 : 4));
+    });
+  }
+}
+
 LogicalResult KernelDistribution::storeScales(StoreOp op) {
   ScaleTile tile = scaleTiles.lookup(op.getTile());
   synchronizeScales();
@@ -351,8 +427,14 @@ LogicalResult KernelDistribution::storeScales(StoreOp op) {
     first.push_back(values.lookup(index));
   if (op.getTile().getType().isAtom())
     return storeAtoms(op, tile, first);
+  if (tile.isAtom && !tile.isUnpacked) {
+    storePartsOfAtoms(op, tile, first);
+    return success();
+  }
 
   int64_t unit = getUnit(tile);
+  if (ctaInCluster && !layout->alongRow)
+    unit = std::min(unit, tile.columns * kAtomColumns / layout->columns);
   UnitPlace place = getUnitPlace(view, unit);
   place.columns = getSize(view, rank - 1);
   forEachScaleUnit(tile, unit, [&](Value row, Value column) {
