@@ -261,15 +261,21 @@ static void fit(AttentionShape shape, const TargetModel &target,
     return;
   }
   // Scores and outputs are laid on 32 columns. P and Q have four a column, each
-  // of four scales of a tile an atom: Q's, in tensor memory, as long as Q, the
-  // others in turns where columns are short.
+  // of the scales of a tile, of 128 of its head dimension, an atom: Q's, in
+  // tensor memory, as long as Q, the others in turns where columns are short.
   int64_t scores = schedule.getScoreBuffers() * llvm::alignTo(keys, 32);
   int64_t large = tiles * (scores + llvm::alignTo(shape.valueHeadDim, 32));
   bool inTmem = schedule.getQueriesInTmem();
-  int64_t operands = tiles * (keys + (inTmem ? shape.headDim : 0)) / 4;
-  int64_t places =
-      schedule.getShareScales() ? (inTmem ? 3 + tiles : 4) : 4 * tiles;
-  int64_t fewestPlaces = inTmem ? 2 + tiles : 2;
+  bool shares = schedule.getShareScales();
+  int64_t operands =
+      tiles * (keys + (inTmem ? llvm::alignTo(shape.headDim, 32) : 0)) / 4;
+  int64_t keyAtoms = llvm::divideCeil(shape.headDim, 128),
+          valueAtoms = llvm::divideCeil(shape.valueHeadDim, 128);
+  int64_t places = keyAtoms * (shares && !inTmem ? 1 : tiles) +
+                   (keyAtoms + 1 + valueAtoms) * (shares ? 1 : tiles);
+  int64_t fewestPlaces =
+      inTmem ? keyAtoms * tiles + std::max(keyAtoms, 1 + valueAtoms)
+             : std::max(2 * keyAtoms, 1 + valueAtoms);
   int64_t columns = target.getTensorMemoryColumns();
   auto placeSmall = [&] {
     int64_t scaleColumns = TargetModel::scaleAtomColumns;
@@ -293,9 +299,15 @@ static void fit(AttentionShape shape, const TargetModel &target,
     }
   }
   const int64_t atom = TargetModel::scaleAtomBytes, rows = TargetModel::mmaRows;
-  int64_t slot = keys * (shape.headDim + shape.valueHeadDim) + 2 * atom;
+  // Rows are padded to 64 or multiples of 128 bytes.
+  auto pad = [](int64_t bytes) {
+    return bytes <= 64 ? int64_t(llvm::PowerOf2Ceil(bytes))
+                       : int64_t(llvm::alignTo(bytes, 128));
+  };
+  int64_t keyRow = pad(shape.headDim), valueRow = pad(shape.valueHeadDim);
+  int64_t slot = keys * (keyRow + valueRow) + (keyAtoms + valueAtoms) * atom;
   // Queries, keys and values, P's scales, factors and sums, pieces of outputs.
-  cost.sharedBytes = tiles * (rows * shape.headDim + atom) +
+  cost.sharedBytes = tiles * (rows * keyRow + keyAtoms * atom) +
                      schedule.getStages() * slot +
                      tiles * (atom + 2 * rows * 4) + 2 * rows * 64;
   if (cost.tensorColumns > columns)

@@ -292,6 +292,22 @@ void decodeBrev(Decoder &d) {
                                       : unary<BitReverse, uint32_t, uint32_t>;
 }
 
+/// What `pick` gives for a zero of an integer type of 32 or 64 bits.
+template <typename Pick> ExecuteFn pickInteger(Type type, Pick pick) {
+  switch (type) {
+  case Type::U32:
+    return pick(uint32_t());
+  case Type::S32:
+    return pick(int32_t());
+  case Type::U64:
+    return pick(uint64_t());
+  case Type::S64:
+    return pick(int64_t());
+  default:
+    return nullptr;
+  }
+}
+
 void decodeBfind(Decoder &d) {
   bool amount = d.take("shiftamt");
   Type type = d.needType();
@@ -305,11 +321,7 @@ void decodeBfind(Decoder &d) {
     return amount ? unary<FindShiftAmount, uint32_t, T>
                   : unary<FindMostSignificant, uint32_t, T>;
   };
-  d.inst.execute = type == Type::U32   ? pick(uint32_t())
-                   : type == Type::S32 ? pick(int32_t())
-                   : type == Type::U64 ? pick(uint64_t())
-                   : type == Type::S64 ? pick(int64_t())
-                                       : nullptr;
+  d.inst.execute = pickInteger(type, pick);
 }
 
 void decodeBfe(Decoder &d) {
@@ -326,11 +338,7 @@ void decodeBfe(Decoder &d) {
     using T = decltype(zero);
     return ternary<BitFieldExtract, T, T, uint32_t, uint32_t>;
   };
-  d.inst.execute = type == Type::U32   ? pick(uint32_t())
-                   : type == Type::S32 ? pick(int32_t())
-                   : type == Type::U64 ? pick(uint64_t())
-                   : type == Type::S64 ? pick(int64_t())
-                                       : nullptr;
+  d.inst.execute = pickInteger(type, pick);
 }
 
 void decodeBfi(Decoder &d) {

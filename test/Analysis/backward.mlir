@@ -5,7 +5,7 @@
 // beside each other, nor do ten atoms of scales, P and dS beside four. Values of
 // registers do not matter here, so the roles write constants.
 
-// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa.kernel(lpfa-verify-schedule,lpfa-place-tiles,lpfa-verify-schedule,lpfa-print-tmem-map))' -o %t.placed.mlir \
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa.kernel(lpfa-verify-schedule,lpfa-place-tiles,lpfa-verify-schedule),lpfa-print-tmem-map)' -o %t.placed.mlir \
 // RUN:   | FileCheck %s --check-prefix=MAP
 // RUN: %python %S/Inputs/backward.py %t.placed.mlir | FileCheck %s --check-prefix=WAITS
 

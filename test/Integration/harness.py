@@ -99,6 +99,8 @@ class Case:
             parts.append("_".join(self.formats))
         if (self.batch, self.heads, self.kv_heads) != (1, 1, 1):
             parts.append(f"b{self.batch}h{self.heads}g{self.kv_heads}")
+        if self.value_dim is not None:
+            parts.append(f"v{self.value_dim}")
         if self.output != "f32":
             parts.append(self.output)
         for name in ("blocked", "static"):

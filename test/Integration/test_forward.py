@@ -85,6 +85,17 @@ CASES = [
     Case(128, 256, peak=12),
     Case(128, 256, dim=64, peak=12, p_scale=BLOCK_MAX),
     Case(129, 500, peak=12, p_scale=CONSTANT, mask=CAUSAL),
+    # Head dimensions that are no power of two, and of two panels.
+    Case(129, 300, dim=96, mask=CAUSAL),
+    Case(128, 161, dim=96, output="bf16", p_scale=BLOCK_MAX),
+    Case(129, 300, dim=192, value_dim=128, mask=CAUSAL, **GROUPED),
+    Case(128, 200, dim=192, value_dim=128, blocked=True, p_scale=CONSTANT),
+    Case(257, 130, dim=256, mask=CAUSAL, output="bf16"),
+    Case(100, 300, dim=256, formats=E5M2, blocked=True, static=True),
+    Case(65, 70, dim=16, value_dim=48),
+    Case(130, 257, dim=32, value_dim=240, mask=WINDOW_BOTH),
+    Case(130, 140, dim=80, output="f16"),
+    Case(64, 129, dim=160, value_dim=112, scale_spread=8),
 ]
 
 # What the kernels do not do yet.
@@ -92,9 +103,8 @@ REFERENCE_CASES = [
     Case(128, 256, formats=("e2m3", "e3m2", "e2m1")),
     Case(128, 256, dim=64, formats=("e2m1", "e2m1", "e3m2"), mask=CAUSAL),
     Case(128, 256, p_scale=PScale(format="e2m3")),
-    Case(65, 70, dim=96),
-    Case(33, 40, dim=192, value_dim=128),
-    Case(40, 33, dim=256),
+    Case(65, 70, dim=40),
+    Case(40, 33, dim=288),
     Case(261, 259, dim=64, heads=2, offsets_q=(0, 3, 3, 131, 258),
          offsets_k=(0, 1, 2, 130, 259)),
     Case(257, 256, dim=64, mask=CAUSAL, offsets_q=(0, 127, 127, 255, 256),

@@ -138,13 +138,28 @@ bool BufferType::isScales() const {
          isa<Float8E8M0FNUType>(getElementType());
 }
 
+/// Bytes of a row of a tile.
+static int64_t getRowBytes(BufferType type) {
+  return llvm::divideCeil(type.getShape().back() *
+                              type.getElementType().getIntOrFloatBitWidth(),
+                          8);
+}
+
+int64_t BufferType::getPitch() const {
+  constexpr int64_t narrowest = 32, widest = 128;
+  int64_t bytes = getRowBytes(*this);
+  if (getRank() != 2 || bytes < narrowest)
+    return bytes;
+  return bytes < widest ? llvm::PowerOf2Ceil(bytes)
+                        : llvm::alignTo(bytes, widest);
+}
+
 int64_t BufferType::getSize() const {
-  int64_t bits = getElementType().getIntOrFloatBitWidth();
   if (getSpace() == MemorySpace::Shared)
-    return llvm::divideCeil(getNumElements() * bits, 8);
+    return getNumElements() / getShape().back() * getPitch();
   if (isScales())
     return 4;
-  return llvm::divideCeil(getShape().back() * bits, 32);
+  return llvm::divideCeil(getRowBytes(*this), 4);
 }
 
 //===----------------------------------------------------------------------===//

@@ -61,14 +61,8 @@ KernelOp ElementwiseKernel::build(StringRef name, BoundsBuilder getBounds,
   if (prologue)
     prologue(b, views);
   SmallVector<Value> bounds = getBounds(index, views);
-  auto work = ForWorkOp::create(b, loc, bounds);
-  Block &workBlock = work.getBody().emplaceBlock();
-  for (Value bound : bounds)
-    workBlock.addArgument(bound.getType(), loc);
-  b.setInsertionPointToStart(&workBlock);
-  SmallVector<Value> coordinates(workBlock.getArguments());
+  SmallVector<Value> coordinates(beginWork(b, loc, bounds));
   body(b, views, coordinates);
-  YieldOp::create(b, loc);
   return kernel;
 }
 

@@ -78,6 +78,11 @@ private:
 KernelOp createKernel(mlir::Operation *user, llvm::StringRef name,
                       mlir::TypeRange tensors);
 
+/// Begins a kernel's loop over work tiles: its coordinates, with the insertion
+/// point in its body, before the end.
+mlir::ValueRange beginWork(mlir::OpBuilder &builder, mlir::Location loc,
+                           mlir::ValueRange bounds);
+
 /// A destination of the type of `result`, with the given dynamic sizes.
 mlir::Value createDestination(mlir::OpBuilder &builder, mlir::Value result,
                               llvm::ArrayRef<mlir::Value> sizes);
@@ -98,6 +103,16 @@ mlir::LogicalResult formElementwiseKernels(mlir::ModuleOp module);
 /// The scales of a matrix, in `scales` row-major or `transposed`, packed.
 mlir::Value packScales(mlir::OpBuilder &builder, mlir::Location loc,
                        mlir::Value scales, bool transposed);
+
+/// Forms the kernel of attention, of `queryTiles` tiles of 128 queries in steps
+/// of `keyTile` keys, or as its `lpfa.schedule` says. Where the mask makes some
+/// work tiles shorter than others, `longestFirst` puts them last.
+mlir::LogicalResult formAttention(AttentionOp op, int64_t queryTiles,
+                                  int64_t keyTile, bool longestFirst);
+
+/// Refuses, at `op`, tiles that attention's kernel does not have.
+mlir::LogicalResult checkAttentionTiles(mlir::Operation *op, int64_t queryTiles,
+                                        int64_t keyTile);
 
 /// Forms the kernel of a matrix product.
 mlir::LogicalResult formMatmul(MatmulOp op);

@@ -142,15 +142,11 @@ static KernelOp buildKernel(MatmulOp op, TypeRange tensors,
   Value depth = index.dim(a, batchRank + 1);
   SmallVector<Value> sizes = getSizes(index, a, b, batchRank);
   SmallVector<Value> bounds = getBounds(index, sizes);
-  auto work = ForWorkOp::create(builder, loc, bounds);
-  Block &body = work.getBody().emplaceBlock();
-  for (Value bound : bounds)
-    body.addArgument(bound.getType(), loc);
-  builder.setInsertionPointToStart(&body);
-  Value m = body.getArgument(batchRank), n = body.getArgument(batchRank + 1);
+  ValueRange coordinates = beginWork(builder, loc, bounds);
+  Value m = coordinates[batchRank], n = coordinates[batchRank + 1];
   Value row = index.mul(m, kTile), column = index.mul(n, kTile);
   auto at = [&](Value x, Value y) {
-    SmallVector<Value> indices(body.getArguments().take_front(batchRank));
+    SmallVector<Value> indices(coordinates.take_front(batchRank));
     indices.append({x, y});
     return indices;
   };
@@ -197,8 +193,7 @@ static KernelOp buildKernel(MatmulOp op, TypeRange tensors,
     StoreOp::create(builder, loc, result, views[*outputs.d], at(row, column));
   SmallVector<Value> allViews(views);
   for (const QuantizedResults &results : outputs.quantized)
-    buildQuantized(builder, allViews, body.getArguments(), result, results);
-  YieldOp::create(builder, loc);
+    buildQuantized(builder, allViews, coordinates, result, results);
   return kernel;
 }
 

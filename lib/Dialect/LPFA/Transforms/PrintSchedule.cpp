@@ -32,6 +32,9 @@ struct Line {
 struct PrintSchedule : public lpfa::impl::PrintScheduleBase<PrintSchedule> {
   using PrintScheduleBase::PrintScheduleBase;
   void runOnOperation() override;
+
+private:
+  void print(KernelOp kernel);
 };
 } // namespace
 
@@ -89,12 +92,7 @@ static std::vector<std::string> getRoles(BarrierOp barrier) {
   return names;
 }
 
-void PrintSchedule::runOnOperation() {
-  markAllAnalysesPreserved();
-  KernelOp kernel = getOperation();
-  if (kernel.getStage() != Stage::Synchronized)
-    return;
-  // Kernels are handled side by side: print each at once.
+void PrintSchedule::print(KernelOp kernel) {
   std::string text;
   llvm::raw_string_ostream os(text);
   llvm::json::Array roles, barriers;
@@ -145,4 +143,11 @@ void PrintSchedule::runOnOperation() {
                  << "\n";
   else
     llvm::outs() << text;
+}
+
+void PrintSchedule::runOnOperation() {
+  markAllAnalysesPreserved();
+  for (KernelOp kernel : getOperation().getOps<KernelOp>())
+    if (kernel.getStage() == Stage::Synchronized)
+      print(kernel);
 }

@@ -26,10 +26,7 @@ struct PrintTmemMap : public lpfa::impl::PrintTmemMapBase<PrintTmemMap> {
   void runOnOperation() override;
 
 private:
-  void printText(raw_ostream &os, ArrayRef<BufferId> tiles,
-                 ArrayRef<OverlapProof> proofs);
-  void printJSON(raw_ostream &os, ArrayRef<BufferId> tiles,
-                 ArrayRef<OverlapProof> proofs);
+  LogicalResult print(KernelOp kernel);
 };
 } // namespace
 
@@ -49,9 +46,8 @@ static std::vector<MemoryRange> getParts(BufferId tile) {
   return parts;
 }
 
-void PrintTmemMap::printText(raw_ostream &os, ArrayRef<BufferId> tiles,
-                             ArrayRef<OverlapProof> proofs) {
-  KernelOp kernel = getOperation();
+static void printText(raw_ostream &os, KernelOp kernel,
+                      ArrayRef<BufferId> tiles, ArrayRef<OverlapProof> proofs) {
   os << "tensor memory of @" << kernel.getSymName() << ": "
      << kernel.getTensorColumns().value_or(0) << " columns\n";
   std::vector<std::pair<MemoryRange, BufferId>> lines;
@@ -80,9 +76,8 @@ void PrintTmemMap::printText(raw_ostream &os, ArrayRef<BufferId> tiles,
        << ": " << llvm::join(proof.chain, " -> ") << "\n";
 }
 
-void PrintTmemMap::printJSON(raw_ostream &os, ArrayRef<BufferId> tiles,
-                             ArrayRef<OverlapProof> proofs) {
-  KernelOp kernel = getOperation();
+static void printJSON(raw_ostream &os, KernelOp kernel,
+                      ArrayRef<BufferId> tiles, ArrayRef<OverlapProof> proofs) {
   llvm::json::Array tileArray, overlapArray;
   for (BufferId tile : tiles) {
     BufferRoles roles = getRoles(tile);
@@ -109,11 +104,9 @@ void PrintTmemMap::printJSON(raw_ostream &os, ArrayRef<BufferId> tiles,
      << "\n";
 }
 
-void PrintTmemMap::runOnOperation() {
-  markAllAnalysesPreserved();
-  KernelOp kernel = getOperation();
+LogicalResult PrintTmemMap::print(KernelOp kernel) {
   if (kernel.getStage() < Stage::Placed)
-    return;
+    return success();
   std::vector<BufferId> tiles = getBuffers(kernel);
   llvm::erase_if(tiles, [](BufferId buffer) {
     return getBufferType(buffer).getSpace() != MemorySpace::Tensor;
@@ -127,15 +120,19 @@ void PrintTmemMap::runOnOperation() {
   if (kernel.getStage() == Stage::Synchronized) {
     FailureOr<std::vector<OverlapProof>> explained = explainOverlaps(kernel);
     if (failed(explained))
-      return signalPassFailure();
+      return failure();
     proofs = std::move(*explained);
   }
-  // Kernels are handled side by side: print each at once.
-  std::string text;
-  llvm::raw_string_ostream os(text);
   if (json)
-    printJSON(os, tiles, proofs);
+    printJSON(llvm::outs(), kernel, tiles, proofs);
   else
-    printText(os, tiles, proofs);
-  llvm::outs() << text;
+    printText(llvm::outs(), kernel, tiles, proofs);
+  return success();
+}
+
+void PrintTmemMap::runOnOperation() {
+  markAllAnalysesPreserved();
+  for (KernelOp kernel : getOperation().getOps<KernelOp>())
+    if (failed(print(kernel)))
+      return signalPassFailure();
 }

@@ -49,11 +49,29 @@ lpfa.kernel @misplaced stage(synchronized) threads(128) shared_bytes(17408) () {
 
 // -----
 
-!channel = !lpfa.channel<128x96xf8E4M3FN shared>
-lpfa.kernel @rows stage(synchronized) threads(128) shared_bytes(12288) () {
-  // expected-error @+1 {{rows must have 32, 64 or a multiple of 128 bytes}}
-  %c = lpfa.channel "K" stages(1) at [#lpfa.place<shared, 0, 12288>] : !channel
+!channel = !lpfa.channel<128x16xf8E4M3FN shared>
+lpfa.kernel @rows stage(synchronized) threads(128) shared_bytes(2048) () {
+  // expected-error @+1 {{rows must have 32 bytes at least}}
+  %c = lpfa.channel "K" stages(1) at [#lpfa.place<shared, 0, 2048>] : !channel
   lpfa.role "mma" warps(1 from 0) registers(48) elected {
+  }
+}
+
+// -----
+
+// Rows padded to 128 bytes may be loaded, past the end of the tensor with
+// zeros, but to store them would overwrite what lies beside the tile.
+
+!channel = !lpfa.channel<128x96xf8E4M3FN shared>
+!view = !lpfa.view<?x128xf8E4M3FN>
+lpfa.kernel @padded stage(synchronized) threads(128) shared_bytes(16384) (%O: !view) {
+  %c = lpfa.channel "O" stages(1) at [#lpfa.place<shared, 0, 16384>] : !channel
+  lpfa.role "epilogue" warps(1 from 0) registers(48) elected {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    %c0 = arith.constant 0 : index
+    %o = lpfa.slot %c use %u : !channel
+    // expected-error @+1 {{rows must have 32, 64 or a multiple of 128 bytes}}
+    lpfa.store_async %o -> %O[%c0, %c0] : !lpfa.buffer<128x96xf8E4M3FN, shared>, !view
   }
 }
 

@@ -3,8 +3,8 @@
 // DEFINE: %{passes} = lpfa-form-kernels,canonicalize,cse,lpfa.kernel(lpfa-assign-roles,canonicalize,cse,lpfa-place-tiles,lpfa-insert-barriers)
 // RUN: lpfa-opt %s -pass-pipeline='builtin.module(%{passes})' -o %t.mlir --remarks-filter-passed=lpfa-barriers 2>&1 | FileCheck %s --check-prefix=WHY
 // RUN: FileCheck %s < %t.mlir
-// RUN: lpfa-opt %t.mlir -pass-pipeline='builtin.module(lpfa.kernel(lpfa-print-schedule))' -o /dev/null | FileCheck %s --check-prefix=SCHEDULE
-// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-form-kernels{key-tile=64},canonicalize,cse,lpfa.kernel(lpfa-assign-roles{scores-first=true},canonicalize,cse,lpfa-place-tiles,lpfa-insert-barriers,lpfa-print-schedule))' -o /dev/null | FileCheck %s --check-prefix=FIRST
+// RUN: lpfa-opt %t.mlir -pass-pipeline='builtin.module(lpfa-print-schedule)' -o /dev/null | FileCheck %s --check-prefix=SCHEDULE
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-form-kernels{key-tile=64},canonicalize,cse,lpfa.kernel(lpfa-assign-roles{scores-first=true},canonicalize,cse,lpfa-place-tiles,lpfa-insert-barriers),lpfa-print-schedule)' -o /dev/null | FileCheck %s --check-prefix=FIRST
 
 // WHY-DAG: remark: [Passed] merged | Category:lpfa-barriers | Function=f_kernel | {{.*}}content of 'Q0' comes with that of 'K': who reads it has waited for that
 // WHY-DAG: remark: [Passed] merged | Category:lpfa-barriers | Function=f_kernel | {{.*}}content of 'Q1' comes with that of 'K'

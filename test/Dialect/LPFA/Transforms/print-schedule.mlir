@@ -3,9 +3,9 @@
 
 // RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-form-kernels,canonicalize,cse,lpfa.kernel(lpfa-assign-roles,canonicalize,cse,lpfa-place-tiles,lpfa-insert-barriers))' \
 // RUN:   -o %t.synchronized.mlir --remarks-filter-passed=lpfa-barriers 2>&1 | FileCheck %s --check-prefix=REMARKS
-// RUN: lpfa-opt %t.synchronized.mlir -pass-pipeline='builtin.module(lpfa.kernel(lpfa-print-tmem-map))' -o /dev/null | FileCheck %s --check-prefix=MAP
-// RUN: lpfa-opt %t.synchronized.mlir -pass-pipeline='builtin.module(lpfa.kernel(lpfa-print-schedule))' -o /dev/null | FileCheck %s --check-prefix=SCHEDULE
-// RUN: lpfa-opt %t.synchronized.mlir -pass-pipeline='builtin.module(lpfa.kernel(lpfa-print-tmem-map{json=true},lpfa-print-schedule{json=true}))' -o /dev/null > %t.json
+// RUN: lpfa-opt %t.synchronized.mlir -pass-pipeline='builtin.module(lpfa-print-tmem-map)' -o /dev/null | FileCheck %s --check-prefix=MAP
+// RUN: lpfa-opt %t.synchronized.mlir -pass-pipeline='builtin.module(lpfa-print-schedule)' -o /dev/null | FileCheck %s --check-prefix=SCHEDULE
+// RUN: lpfa-opt %t.synchronized.mlir -pass-pipeline='builtin.module(lpfa-print-tmem-map{json=true},lpfa-print-schedule{json=true})' -o /dev/null > %t.json
 // RUN: %python -c "import json, sys; a, b = map(json.loads, open(sys.argv[1])); print(a['columns'], len(a['tiles']), a['overlaps'][0]['proof'], [r['name'] for r in b['roles']], len(b['barriers']))" %t.json | FileCheck %s --check-prefix=JSON
 
 // Why each wait stands that is not for content.

@@ -24,7 +24,7 @@
 // The one wait in place of more is for the last products with the queries of the
 // work tile before.
 
-// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=64 scores-ahead=2 queries-in-tmem=true ordering=documented},lpfa.kernel(lpfa-print-tmem-map,lpfa-print-schedule))' \
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=64 scores-ahead=2 queries-in-tmem=true ordering=documented},lpfa-print-tmem-map,lpfa-print-schedule)' \
 // RUN:   -o /dev/null --remarks-filter-analyse=lpfa-schedule 2> %t.remarks | FileCheck %s --check-prefix=TMEM
 // RUN: FileCheck %s --check-prefix=SAFE < %t.remarks
 // SAFE: schedule-verdict {{.*}} Remark=safe{{$}}
@@ -73,7 +73,7 @@
 // left serve both query tiles, in turns that rest on the order of the tensor
 // core. Of all such turns these are between products that are not neighbors.
 
-// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=96 scores-ahead=2},lpfa.kernel(lpfa-print-tmem-map))' \
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=96 scores-ahead=2},lpfa-print-tmem-map)' \
 // RUN:   -o /dev/null --remarks-filter-analyse=lpfa-schedule 2> %t.remarks96 | FileCheck %s --check-prefix=TMEM96
 // RUN: FileCheck %s --check-prefix=SAFE96 < %t.remarks96
 // SAFE96: schedule-verdict {{.*}} Remark="safe assuming that the tensor core keeps the order of copies after products"
@@ -101,7 +101,7 @@
 // 128 keys, the next scores first: the query tiles take turns in one tile of
 // scores, which is read before the other's are written.
 
-// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=128 query-tiles=2 score-buffers=1 scores-first=true},lpfa.kernel(lpfa-print-tmem-map))' \
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=128 query-tiles=2 score-buffers=1 scores-first=true},lpfa-print-tmem-map)' \
 // RUN:   -o /dev/null --remarks-filter-analyse=lpfa-schedule 2> %t.turns | FileCheck %s --check-prefix=TURNS
 // RUN: FileCheck %s --check-prefix=SAFE < %t.turns
 // TURNS: tensor memory of @f_kernel: 480 columns
@@ -147,7 +147,7 @@
 // Inside the scores, which their row's thread has loaded, as the whole would be:
 // the same columns, and a wait more a half.
 
-// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=128 query-tiles=2 score-buffers=1 scores-first=false probability-parts=2},lpfa.kernel(lpfa-print-tmem-map,lpfa-print-schedule))' \
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=128 query-tiles=2 score-buffers=1 scores-first=false probability-parts=2},lpfa-print-tmem-map,lpfa-print-schedule)' \
 // RUN:   -o /dev/null --remarks-filter-analyse=lpfa-schedule 2> %t.parts | FileCheck %s --check-prefix=HALVES
 // RUN: FileCheck %s --check-prefix=SAFEHALVES < %t.parts
 // SAFEHALVES: schedule-verdict {{.*}} Remark="safe assuming that the tensor core keeps the order of products after products of other accumulators"
@@ -173,7 +173,7 @@
 
 // Beside the scores, a half is written again when both have been multiplied.
 
-// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=96 scores-ahead=2 share-scales=true probability-parts=3},lpfa.kernel(lpfa-print-schedule))' \
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=96 scores-ahead=2 share-scales=true probability-parts=3},lpfa-print-schedule)' \
 // RUN:   -o /dev/null --remarks-filter-analyse=lpfa-schedule 2> %t.thirds | FileCheck %s --check-prefix=THIRDS
 // RUN: FileCheck %s --check-prefix=SAFE96 < %t.thirds
 // THIRDS:      role softmax0
@@ -195,7 +195,7 @@
 // in the other tile's scores before, which need only have been read. Eight waits
 // a step, as with 128 keys.
 
-// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=64 query-tiles=2 score-buffers=2 probability-buffers=2},lpfa.kernel(lpfa-print-tmem-map,lpfa-print-schedule))' \
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=64 query-tiles=2 score-buffers=2 probability-buffers=2},lpfa-print-tmem-map,lpfa-print-schedule)' \
 // RUN:   -o %t.two.mlir --remarks-filter-analyse=lpfa-schedule 2> %t.two | FileCheck %s --check-prefix=TWO
 // RUN: FileCheck %s --check-prefix=SAFETWO < %t.two
 // RUN: FileCheck %s --check-prefix=PLACES < %t.two.mlir
@@ -252,7 +252,7 @@
 // With one tile of probabilities each these lie beside, and the query tiles'
 // scores take turns in the same columns.
 
-// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=64 query-tiles=2 score-buffers=2},lpfa.kernel(lpfa-print-tmem-map))' \
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=64 query-tiles=2 score-buffers=2},lpfa-print-tmem-map)' \
 // RUN:   -o /dev/null --remarks-filter-analyse=lpfa-schedule 2> %t.one | FileCheck %s --check-prefix=ONE
 // RUN: FileCheck %s --check-prefix=SAFE96 < %t.one
 // ONE: tensor memory of @f_kernel: 448 columns

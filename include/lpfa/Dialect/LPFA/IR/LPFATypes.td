@@ -128,6 +128,11 @@ def LPFA_BufferType : LPFA_Type<"Buffer", "buffer", [ShapedTypeInterface]> {
     /// Whether the buffer holds an atom of scale factors.
     bool isScales() const;
 
+    /// Bytes from a row to the next in shared memory. Rows of a matrix of 32
+    /// bytes and more are padded to 32, 64 or a multiple of 128, the widths of
+    /// the swizzles by which engines access them.
+    int64_t getPitch() const;
+
     /// What the buffer takes of its memory: bytes of shared memory, columns of
     /// tensor memory. A row of a tile in tensor memory lies in one lane, packed
     /// into 32-bit columns.

@@ -202,7 +202,9 @@ def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
     `lpfa.attention` becomes an `lpfa.kernel` over tiles and an `lpfa.launch`
     of it, and so does `lpfa.matmul`. A work tile of attention is `query-tiles`
     tiles of 128 query rows of one head of one batch; all of them walk the same
-    tiles of `key-tile` keys. A work tile of a product is 128 x 128 of its
+    tiles of `key-tile` keys. Tiles of Q, K, V and O are at most 128 wide, what an
+    atom has scales for: products over wider heads are sums of several, and wider
+    outputs lie side by side. A work tile of a product is 128 x 128 of its
     result, in steps of 128 along K. `lpfa.pack_scales`, which is put before
     both for scales that are row-major, `lpfa.unpack_scales`,
     `lpfa.scatter_scales`, `lpfa.gather_scales`, `lpfa.quantize` and
@@ -220,8 +222,8 @@ def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
     part of the product's kernel, and so does `lpfa.pack_scales` of its scales;
     the product itself is written only where something else uses it.
 
-    An error where there is no kernel yet: attention with other head dimensions
-    than 64 and 128 or with jagged batches; attention and products over other
+    An error where there is no kernel yet: attention with head
+    dimensions that are no multiple of 16 or above 256, or with jagged batches; attention and products over other
     element types than f8E4M3FN and f8E5M2; products of more than three batch
     dimensions or with rows that are no multiple of 16 bytes; and for
     `lpfa.quantize` and `lpfa.dequantize` along another dimension than the last
@@ -533,10 +535,10 @@ def VerifySchedule : Pass<"lpfa-verify-schedule", "::lpfa::KernelOp"> {
   ];
 }
 
-def PrintTmemMap : Pass<"lpfa-print-tmem-map", "::lpfa::KernelOp"> {
+def PrintTmemMap : Pass<"lpfa-print-tmem-map", "::mlir::ModuleOp"> {
   let summary = "prints who lies where in tensor memory, and why that is right";
   let description = [{
-    To stdout, for a kernel at the placed or the synchronized stage: the tiles in
+    To stdout, for each kernel at the placed or the synchronized stage: the tiles in
     order of their columns, those that lie in others below them, with the roles
     that write and read them. At the synchronized stage also, for each two tiles
     that share columns, how the content of the one comes to be followed by that
@@ -558,10 +560,10 @@ def PrintTmemMap : Pass<"lpfa-print-tmem-map", "::lpfa::KernelOp"> {
   let options = [Option<"json", "json", "bool", "false", "print JSON">];
 }
 
-def PrintSchedule : Pass<"lpfa-print-schedule", "::lpfa::KernelOp"> {
+def PrintSchedule : Pass<"lpfa-print-schedule", "::mlir::ModuleOp"> {
   let summary = "prints what each role does, waits for and signals";
   let description = [{
-    To stdout, for a kernel at the synchronized stage: the roles with their loops
+    To stdout, for each kernel at the synchronized stage: the roles with their loops
     and, inside, their accesses, waits and arrivals in order; then the barriers
     with what they guard, who arrives and who waits.
 

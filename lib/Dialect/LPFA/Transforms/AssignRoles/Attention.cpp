@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RoleBuilder.h"
+#include "AttentionProgram.h"
 #include "lpfa/Target/TargetModel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -20,42 +20,23 @@ namespace {
 constexpr int64_t softmaxRegisters = 176, correctionRegisters = 80,
                   otherRegisters = 80;
 
-/// The ops of one query tile: scores, softmax, output.
-struct Chain {
-  LoadOp q, qScales;
-  DotOp scores;
-  ApplyMaskOp mask;
-  SoftmaxStepOp softmax;
-  RescaleOp rescale;
-  DotOp output;
-  SoftmaxFinishOp finish;
-  NormalizeOp normalize;
-  StoreOp outputStore, lseStore;
-};
-
-/// A tile program of attention.
-struct Program {
-  ForWorkOp work;
-  KeyRangeOp range;
-  scf::ForOp loop;
-  LoadOp k, kScales, v, vScales;
-  SmallVector<Chain> chains;
-};
-
-/// What stands between the roles, for one query tile.
+/// What stands between the roles, for one query tile; several of a kind, one
+/// for each panel.
 struct ChainBuffers {
   ChannelOp q, scores, factor, denominator;
   /// One for each part; the first hands over the scales of all.
   SmallVector<ChannelOp> probabilities;
+  /// Of all panels, side by side.
   AccumulatorOp output;
-  ScratchOp qScales, kScales, pScales, vScales;
+  ScratchOp pScales;
+  SmallVector<ScratchOp, 2> qScales, kScales, vScales;
   /// The queries in tensor memory, where the option wants them there.
-  ScratchOp qTile;
+  SmallVector<ScratchOp, 2> qTiles;
 };
 
 class AttentionRoles : RoleBuilder {
 public:
-  AttentionRoles(KernelOp kernel, Program program,
+  AttentionRoles(KernelOp kernel, AttentionProgram program,
                  const AssignRolesOptions &options)
       : RoleBuilder(kernel, program.work), program(std::move(program)),
         options(options) {}
@@ -82,96 +63,12 @@ private:
   /// Columns of the output in one slot of its channel.
   int64_t getOutputColumns();
 
-  Program program;
+  AttentionProgram program;
   AssignRolesOptions options;
   ChannelOp k, v, output;
   SmallVector<ChainBuffers> buffers;
 };
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// Recognizing the program
-//===----------------------------------------------------------------------===//
-
-/// The chain of a softmax step, or nothing where an op is not as expected.
-static std::optional<Chain> matchChain(SoftmaxStepOp softmax, scf::ForOp loop) {
-  Chain chain;
-  chain.softmax = softmax;
-  chain.mask = softmax.getScores().getDefiningOp<ApplyMaskOp>();
-  if (!chain.mask)
-    return std::nullopt;
-  chain.scores = chain.mask.getScores().getDefiningOp<DotOp>();
-  chain.output = getOnlyUser<DotOp>(softmax.getProbabilities());
-  chain.rescale = getOnlyUser<RescaleOp>(softmax.getFactor());
-  if (!chain.scores || !chain.output || !chain.rescale ||
-      chain.output.getAccumulator() != chain.rescale.getResult() ||
-      !chain.scores.getTransposeB())
-    return std::nullopt;
-  chain.q = chain.scores.getA().getDefiningOp<LoadOp>();
-  chain.qScales = chain.scores.getScalesA().getDefiningOp<LoadOp>();
-  if (!chain.q || !chain.qScales)
-    return std::nullopt;
-  // The accumulator passes through the loop.
-  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
-  auto argument = dyn_cast<BlockArgument>(chain.rescale.getTile());
-  if (!argument || argument.getOwner() != loop.getBody())
-    return std::nullopt;
-  unsigned index = argument.getArgNumber() - loop.getNumInductionVars();
-  if (yield.getOperand(index) != chain.output.getResult())
-    return std::nullopt;
-  chain.normalize = getOnlyUser<NormalizeOp>(loop.getResult(index));
-  if (!chain.normalize)
-    return std::nullopt;
-  chain.finish =
-      chain.normalize.getDenominator().getDefiningOp<SoftmaxFinishOp>();
-  chain.outputStore = getOnlyUser<StoreOp>(chain.normalize.getResult());
-  if (!chain.finish || !chain.outputStore)
-    return std::nullopt;
-  chain.lseStore = getOnlyUser<StoreOp>(chain.finish.getLse());
-  if (!chain.lseStore)
-    return std::nullopt;
-  return chain;
-}
-
-static FailureOr<Program> matchProgram(KernelOp kernel) {
-  Program program;
-  auto works = kernel.getBody().getOps<ForWorkOp>();
-  if (!llvm::hasSingleElement(works))
-    return kernel.emitOpError("must have one lpfa.for_work to be given roles");
-  program.work = *works.begin();
-  auto loops = program.work.getBody().getOps<scf::ForOp>();
-  auto ranges = program.work.getBody().getOps<KeyRangeOp>();
-  if (!llvm::hasSingleElement(loops) || !llvm::hasSingleElement(ranges))
-    return program.work.emitOpError(
-        "must hold one lpfa.key_range and one loop over it to be given roles");
-  program.loop = *loops.begin();
-  program.range = *ranges.begin();
-  for (auto softmax : program.loop.getOps<SoftmaxStepOp>()) {
-    std::optional<Chain> chain = matchChain(softmax, program.loop);
-    if (!chain)
-      return softmax.emitOpError(
-          "must stand between a product of scores and a product with its "
-          "probabilities that accumulates through the loop");
-    program.chains.push_back(*chain);
-  }
-  if (program.chains.empty())
-    return program.loop.emitOpError(
-        "has no lpfa.softmax_step to give roles to");
-  Chain &first = program.chains.front();
-  auto getLoad = [](Value value) { return value.getDefiningOp<LoadOp>(); };
-  program.k = getLoad(first.scores.getB());
-  program.kScales = getLoad(first.scores.getScalesB());
-  program.v = getLoad(first.output.getB());
-  program.vScales = getLoad(first.output.getScalesB());
-  if (!program.k || !program.kScales || !program.v || !program.vScales)
-    return program.loop.emitOpError("must load the keys and values of a step");
-  for (Chain &chain : program.chains)
-    if (chain.scores.getB() != program.k.getTile() ||
-        chain.output.getB() != program.v.getTile())
-      return chain.scores.emitOpError(
-          "must share keys and values with the other query tiles");
-  return program;
-}
 
 //===----------------------------------------------------------------------===//
 // Between the roles
@@ -180,7 +77,8 @@ static FailureOr<Program> matchProgram(KernelOp kernel) {
 int64_t AttentionRoles::getOutputColumns() {
   // Rows of 64 bytes: as much as the correction role divides in its registers
   // at a time.
-  TileType type = program.chains.front().normalize.getResult().getType();
+  TileType type =
+      program.chains.front().outputs.front().normalize.getResult().getType();
   int64_t columns = 64 * 8 / type.getElementType().getIntOrFloatBitWidth();
   return std::min(columns, type.getShape()[1]);
 }
@@ -189,16 +87,23 @@ void AttentionRoles::declare() {
   auto getShared = [&](Value tile) {
     return getBuffer(tile.getType(), MemorySpace::Shared);
   };
+  auto getSlot = [&](ArrayRef<LoadOp> operand) {
+    return llvm::map_to_vector(
+        operand, [&](LoadOp load) { return getShared(load.getTile()); });
+  };
+  // What belongs to a panel after the first is numbered.
+  auto getName = [](StringRef name, size_t tile, size_t panel) {
+    std::string text = (name + Twine(tile)).str();
+    return panel ? (text + "." + Twine(panel)).str() : text;
+  };
   auto getTensor = [&](Value tile) {
     return getBuffer(tile.getType(), MemorySpace::Tensor);
   };
   for (auto [i, chain] : llvm::enumerate(program.chains)) {
     ChainBuffers made;
-    made.q = createChannel(
-        "Q" + Twine(i), 1,
-        {getShared(chain.q.getTile()), getShared(chain.qScales.getTile())});
+    made.q = createChannel("Q" + Twine(i), 1, getSlot(chain.q));
     made.scores = createChannel("S" + Twine(i), options.scoreBuffers,
-                                getTensor(chain.scores.getResult()));
+                                getTensor(chain.scores.back().getResult()));
     TileType row = chain.softmax.getProbabilities().getType();
     BufferType part = BufferType::get(
         kernel.getContext(),
@@ -218,39 +123,51 @@ void AttentionRoles::declare() {
                                 getShared(chain.softmax.getFactor()));
     made.denominator = createChannel("denominator" + Twine(i), 1,
                                      getShared(chain.finish.getDenominator()));
-    made.output =
-        AccumulatorOp::create(builder, loc, getTensor(chain.output.getResult()),
-                              builder.getStringAttr("O" + Twine(i)),
-                              builder.getStringAttr("correction"), PlaceAttr());
+    int64_t outputColumns = 0;
+    for (Output &output : chain.outputs)
+      outputColumns += output.product.getType().getShape()[1];
+    made.output = AccumulatorOp::create(
+        builder, loc,
+        BufferType::get(builder.getContext(),
+                        {TargetModel::mmaRows, outputColumns},
+                        builder.getF32Type(), MemorySpace::Tensor),
+        builder.getStringAttr("O" + Twine(i)),
+        builder.getStringAttr("correction"), PlaceAttr());
     bool shares = options.shareScales && i > 0;
-    auto getScales = [&](StringRef operand, ScratchOp ChainBuffers::*scales,
-                         bool shares, int64_t places) {
-      made.*scales = shares
-                         ? buffers.front().*scales
-                         : createScales("scales." + operand + Twine(i), places);
+    // Scales take turns in `places` from step to step.
+    auto getScales = [&, i = i](StringRef operand,
+                                SmallVector<ScratchOp, 2> ChainBuffers::*scales,
+                                size_t panels, bool shares, int64_t places) {
+      if (shares)
+        made.*scales = buffers.front().*scales;
+      else
+        for (size_t p = 0; p < panels; ++p)
+          (made.*scales)
+              .push_back(
+                  createScales("scales." + getName(operand, i, p), places));
     };
     // Queries in tensor memory need their scales as long as themselves.
     const bool inTmem = options.queriesInTmem;
     const int64_t places = options.probabilityBuffers;
-    getScales("Q", &ChainBuffers::qScales, shares && !inTmem,
-              inTmem ? 1 : places);
-    getScales("K", &ChainBuffers::kScales, shares, places);
-    getScales("P", &ChainBuffers::pScales, shares, places);
-    getScales("V", &ChainBuffers::vScales, shares, places);
+    getScales("Q", &ChainBuffers::qScales, chain.scores.size(),
+              shares && !inTmem, inTmem ? 1 : places);
+    getScales("K", &ChainBuffers::kScales, chain.scores.size(), shares, places);
+    made.pScales = shares ? buffers.front().pScales
+                          : createScales("scales.P" + Twine(i), places);
+    getScales("V", &ChainBuffers::vScales, chain.outputs.size(), shares,
+              places);
     if (inTmem)
-      made.qTile =
-          ScratchOp::create(builder, loc, getTensor(chain.q.getTile()),
-                            builder.getStringAttr("tensor.Q" + Twine(i)),
-                            PlaceAttr(), builder.getI64IntegerAttr(1));
+      for (auto [p, product] : llvm::enumerate(chain.scores))
+        made.qTiles.push_back(
+            ScratchOp::create(builder, loc, getTensor(product.getA()),
+                              builder.getStringAttr(getName("tensor.Q", i, p)),
+                              PlaceAttr(), builder.getI64IntegerAttr(1)));
     buffers.push_back(made);
   }
-  k = createChannel(
-      "K", options.stages,
-      {getShared(program.k.getTile()), getShared(program.kScales.getTile())});
-  v = createChannel(
-      "V", options.stages,
-      {getShared(program.v.getTile()), getShared(program.vScales.getTile())});
-  TileType whole = program.chains.front().normalize.getResult().getType();
+  k = createChannel("K", options.stages, getSlot(program.k));
+  v = createChannel("V", options.stages, getSlot(program.v));
+  TileType whole =
+      program.chains.front().outputs.front().normalize.getResult().getType();
   output = createChannel(
       "output", options.outputStages,
       BufferType::get(kernel.getContext(),
@@ -294,9 +211,9 @@ void AttentionRoles::buildSoftmax(unsigned i) {
     cloneScalars(*loop.getBody(), mapping);
     auto slot = open<GetOp>(between.scores);
     Value scores = ReadOp::create(
-        builder, loc, chain.scores.getResult().getType(), slot.getBuffers()[0]);
+        builder, loc, chain.mask.getScores().getType(), slot.getBuffers()[0]);
     ReleaseOp::create(builder, loc, between.scores.getChannel());
-    mapping.map(chain.scores.getResult(), scores);
+    mapping.map(chain.mask.getScores(), scores);
     builder.clone(*chain.mask, mapping);
     SoftmaxStepOp step = chain.softmax;
     PScaleAttr pScale = step.getPScale();
@@ -421,13 +338,13 @@ void AttentionRoles::buildCorrection() {
     for (ChainBuffers &between : buffers)
       TakeOp::create(builder, loc, between.output.getBuffer());
   });
-  for (auto [i, between] : llvm::enumerate(buffers)) {
+  for (ChainBuffers &between : buffers) {
     Value denominator = getDenominator(between.denominator, some);
     ArrayRef<int64_t> shape = between.output.getBuffer().getType().getShape();
     for (int64_t column = 0; column < shape[1]; column += getOutputColumns()) {
       Value part = readColumns(
-          some, [&, &between = between] { return between.output.getBuffer(); },
-          shape[0], column, getOutputColumns());
+          some, [&] { return between.output.getBuffer(); }, shape[0], column,
+          getOutputColumns());
       auto out = open<AcquireOp>(output);
       Value normalized = NormalizeOp::create(
           builder, loc,
@@ -442,10 +359,12 @@ void AttentionRoles::buildCorrection() {
 /// Copies the queries and their scales to tensor memory.
 void AttentionRoles::bringQueries(ChainBuffers &between) {
   auto slot = open<GetOp>(between.q);
-  CopyTileOp::create(builder, loc, slot.getBuffers()[0],
-                     between.qTile.getBuffer());
-  CopyScalesOp::create(builder, loc, slot.getBuffers()[1],
-                       between.qScales.getBuffer());
+  for (size_t p = 0; p < between.qTiles.size(); ++p) {
+    CopyTileOp::create(builder, loc, slot.getBuffers()[2 * p],
+                       between.qTiles[p].getBuffer());
+    CopyScalesOp::create(builder, loc, slot.getBuffers()[2 * p + 1],
+                         between.qScales[p].getBuffer());
+  }
   ReleaseOp::create(builder, loc, between.q.getChannel());
 }
 
@@ -468,17 +387,31 @@ void AttentionRoles::buildMma() {
       ValueRange p = get(between.probabilities[0]), values = get(v);
       TakeOp::create(builder, loc, between.output.getBuffer());
       CopyScalesOp::create(builder, loc, p[1], between.pScales.getBuffer());
-      CopyScalesOp::create(builder, loc, values[1],
-                           between.vScales.getBuffer());
+      SmallVector<Value> sums;
+      int64_t column = 0;
+      for (auto [i, output] : llvm::enumerate(chain.outputs)) {
+        CopyScalesOp::create(builder, loc, values[2 * i + 1],
+                             between.vScales[i].getBuffer());
+        TileType type = output.product.getType();
+        sums.push_back(between.output.getBuffer());
+        if (chain.outputs.size() > 1)
+          sums.back() = SliceOp::create(
+              builder, loc, getBuffer(type, MemorySpace::Tensor),
+              between.output.getBuffer(), builder.getI64IntegerAttr(column));
+        column += type.getShape()[1];
+      }
       for (auto [j, channel] : llvm::enumerate(between.probabilities)) {
         if (j > 0)
           p = get(channel);
-        MmaOp::create(builder, loc, p[0], values[0],
-                      between.pScales.getBuffer(), between.vScales.getBuffer(),
-                      between.output.getBuffer(), j == 0 ? again : always,
-                      lookup(local, chain.output.getValid()),
-                      lookup(local, chain.output.getFrom()),
-                      /*transpose_b=*/false, getPart(j));
+        for (auto [i, output] : llvm::enumerate(chain.outputs)) {
+          DotOp product = output.product;
+          MmaOp::create(
+              builder, loc, p[0], values[2 * i], between.pScales.getBuffer(),
+              between.vScales[i].getBuffer(), sums[i], j == 0 ? again : always,
+              lookup(local, product.getValid()),
+              lookup(local, product.getFrom()),
+              /*transpose_b=*/false, getPart(j));
+        }
       }
       GiveOp::create(builder, loc, between.output.getBuffer());
       // All at once: one wait then stands for the other parts too.
@@ -498,17 +431,26 @@ void AttentionRoles::buildMma() {
       bool inTmem = options.queriesInTmem;
       if (inTmem)
         when(isFirst, [&] { bringQueries(between); });
-      ValueRange q =
-          inTmem ? ValueRange(between.qTile->getResults()) : get(between.q);
+      ValueRange q = inTmem ? ValueRange() : get(between.q);
       auto scores = open<AcquireOp>(between.scores);
-      if (!inTmem)
-        CopyScalesOp::create(builder, loc, q[1], between.qScales.getBuffer());
-      CopyScalesOp::create(builder, loc, keys[1], between.kScales.getBuffer());
-      MmaOp::create(builder, loc, q[0], keys[0], between.qScales.getBuffer(),
-                    between.kScales.getBuffer(), scores.getBuffers()[0],
-                    /*accumulate=*/Value(), /*valid=*/Value(),
-                    lookup(local, chain.scores.getFrom()),
-                    /*transpose_b=*/true, /*part=*/IntegerAttr());
+      for (size_t p = 0; p < chain.scores.size(); ++p) {
+        if (!inTmem)
+          CopyScalesOp::create(builder, loc, q[2 * p + 1],
+                               between.qScales[p].getBuffer());
+        CopyScalesOp::create(builder, loc, keys[2 * p + 1],
+                             between.kScales[p].getBuffer());
+      }
+      for (auto [p, product] : llvm::enumerate(chain.scores)) {
+        Value tile = inTmem ? between.qTiles[p].getBuffer() : q[2 * p];
+        Value accumulate;
+        if (p > 0)
+          accumulate = arith::ConstantIntOp::create(builder, loc, 1, 1);
+        MmaOp::create(
+            builder, loc, tile, keys[2 * p], between.qScales[p].getBuffer(),
+            between.kScales[p].getBuffer(), scores.getBuffers()[0], accumulate,
+            /*valid=*/Value(), lookup(local, product.getFrom()),
+            /*transpose_b=*/true, /*part=*/IntegerAttr());
+      }
       PutOp::create(builder, loc, between.scores.getChannel());
     });
   };
@@ -553,11 +495,10 @@ void AttentionRoles::buildLoad() {
                                         copy.getInductionVar(), first);
   auto loadQueries = [&] {
     for (auto [i, chain] : llvm::enumerate(program.chains))
-      loadSlot(buffers[i].q, {chain.q, chain.qScales}, mapping);
+      loadSlot(buffers[i].q, chain.q, mapping);
   };
-  loadSlot(k, {program.k, program.kScales}, mapping,
-           [&] { when(isFirst, loadQueries); });
-  loadSlot(v, {program.v, program.vScales}, mapping);
+  loadSlot(k, program.k, mapping, [&] { when(isFirst, loadQueries); });
+  loadSlot(v, program.v, mapping);
 }
 
 void AttentionRoles::buildEpilogue() {
@@ -565,7 +506,8 @@ void AttentionRoles::buildEpilogue() {
   IRMapping mapping;
   beginWork(mapping);
   for (Chain &chain : program.chains)
-    storeSlots(output, chain.outputStore, getOutputColumns(), mapping);
+    for (Output &part : chain.outputs)
+      storeSlots(output, part.store, getOutputColumns(), mapping);
 }
 
 void AttentionRoles::run() {
@@ -581,10 +523,10 @@ void AttentionRoles::run() {
 
 LogicalResult lpfa::assignAttentionRoles(KernelOp kernel,
                                          const AssignRolesOptions &options) {
-  FailureOr<Program> program = matchProgram(kernel);
+  FailureOr<AttentionProgram> program = matchAttention(kernel);
   if (failed(program))
     return failure();
-  int64_t keys = program->k.getTile().getType().getShape()[0];
+  int64_t keys = program->k.front().getTile().getType().getShape()[0];
   if (options.probabilityParts < 1 ||
       keys % (TargetModel::mmaDepth * options.probabilityParts))
     return kernel.emitOpError("probability-parts must divide ")

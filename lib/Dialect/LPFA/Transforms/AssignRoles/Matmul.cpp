@@ -32,10 +32,7 @@ constexpr int64_t kBarrierBytes = 1024;
 constexpr int64_t sumStages = 2;
 
 /// A tile program of a matrix product.
-struct Program {
-  ForWorkOp work;
-  StepRangeOp range;
-  scf::ForOp loop;
+struct Program : SteppedProgram<StepRangeOp> {
   LoadOp a, aScales, b, bScales;
   DotOp dot;
   RoundOp round;
@@ -86,17 +83,8 @@ private:
 
 static FailureOr<Program> matchProgram(KernelOp kernel) {
   Program program;
-  auto works = kernel.getBody().getOps<ForWorkOp>();
-  if (!llvm::hasSingleElement(works))
-    return kernel.emitOpError("must have one lpfa.for_work to be given roles");
-  program.work = *works.begin();
-  auto loops = program.work.getBody().getOps<scf::ForOp>();
-  auto ranges = program.work.getBody().getOps<StepRangeOp>();
-  if (!llvm::hasSingleElement(loops) || !llvm::hasSingleElement(ranges))
-    return program.work.emitOpError(
-        "must hold one lpfa.step_range and one loop over it to be given roles");
-  program.loop = *loops.begin();
-  program.range = *ranges.begin();
+  if (failed(findLoops(kernel, program)))
+    return failure();
   auto dots = program.loop.getOps<DotOp>();
   if (!llvm::hasSingleElement(dots) || program.loop.getNumResults() != 1)
     return program.loop.emitOpError(

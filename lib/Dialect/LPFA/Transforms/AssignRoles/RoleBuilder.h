@@ -11,6 +11,7 @@
 
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "lpfa/Dialect/LPFA/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace lpfa {
@@ -20,6 +21,32 @@ mlir::LogicalResult assignAttentionRoles(KernelOp kernel,
                                          const AssignRolesOptions &options);
 mlir::LogicalResult assignMatmulRoles(KernelOp kernel,
                                       const AssignRolesOptions &options);
+
+/// A tile program: a loop over the steps of a range in one over work tiles.
+template <typename RangeOp> struct SteppedProgram {
+  ForWorkOp work;
+  RangeOp range;
+  mlir::scf::ForOp loop;
+};
+
+/// Finds the loops of a kernel's program, or reports an error.
+template <typename RangeOp>
+mlir::LogicalResult findLoops(KernelOp kernel,
+                              SteppedProgram<RangeOp> &program) {
+  auto works = kernel.getBody().getOps<ForWorkOp>();
+  if (!llvm::hasSingleElement(works))
+    return kernel.emitOpError("must have one lpfa.for_work to be given roles");
+  program.work = *works.begin();
+  auto loops = program.work.getBody().template getOps<mlir::scf::ForOp>();
+  auto ranges = program.work.getBody().template getOps<RangeOp>();
+  if (!llvm::hasSingleElement(loops) || !llvm::hasSingleElement(ranges))
+    return program.work.emitOpError("must hold one ")
+           << RangeOp::getOperationName()
+           << " and one loop over it to be given roles";
+  program.loop = *loops.begin();
+  program.range = *ranges.begin();
+  return mlir::success();
+}
 
 /// What the assignments of roles share: channels and roles of a kernel, and
 /// copies of its loops and index arithmetic.

@@ -210,6 +210,9 @@ struct SharedLayout {
   /// The layout of a buffer of rank 2, an error at `op` if it has none.
   static mlir::FailureOr<SharedLayout> get(mlir::Operation *op,
                                            BufferType buffer);
+  /// The same for one whose rows are whole, as where they are stored from.
+  static mlir::FailureOr<SharedLayout> getUnpadded(mlir::Operation *op,
+                                                   BufferType buffer);
 
   int64_t rows;
   int64_t rowBytes; // Of one block, and of the swizzle: 32, 64 or 128.

@@ -44,19 +44,28 @@ FailureOr<SharedLayout> SharedLayout::get(Operation *op, BufferType buffer) {
   if (buffer.getRank() != 2)
     return op->emitOpError("needs a matrix in shared memory, not ") << buffer;
   int64_t elementBits = buffer.getElementType().getIntOrFloatBitWidth();
-  int64_t bytes = buffer.getShape()[1] * elementBits / 8;
+  int64_t bytes = buffer.getPitch();
   SharedLayout layout;
   layout.rows = buffer.getShape()[0];
   layout.rowBytes = std::min<int64_t>(bytes, 128);
   if (elementBits % 8 || layout.rows % 8 ||
-      layout.rows > TargetModel::maxBoxSize || bytes % layout.rowBytes ||
-      !llvm::is_contained({32, 64, 128}, layout.rowBytes))
+      layout.rows > TargetModel::maxBoxSize || layout.rowBytes < 32)
     return op->emitOpError("cannot lay out ")
            << buffer
-           << " in shared memory: rows must have 32, 64 or a multiple of 128 "
-              "bytes, and there must be a multiple of 8 of them up to 256";
+           << " in shared memory: rows must have 32 bytes at least, and there "
+              "must be a multiple of 8 of them up to 256";
   layout.blocks = bytes / layout.rowBytes;
   layout.elementsPerBlock = layout.rowBytes * 8 / elementBits;
+  return layout;
+}
+
+FailureOr<SharedLayout> SharedLayout::getUnpadded(Operation *op,
+                                                  BufferType buffer) {
+  FailureOr<SharedLayout> layout = get(op, buffer);
+  if (succeeded(layout) &&
+      layout->blocks * layout->elementsPerBlock != buffer.getShape()[1])
+    return op->emitOpError("cannot store from ")
+           << buffer << ": rows must have 32, 64 or a multiple of 128 bytes";
   return layout;
 }
 

@@ -133,7 +133,7 @@ LogicalResult KernelDistribution::lower(WriteOp op) {
 /// of the address from bit 7 on, which are the row's as the tile is aligned.
 LogicalResult KernelDistribution::writeSharedTile(WriteOp op) {
   FailureOr<SharedLayout> layout =
-      SharedLayout::get(op, op.getBuffer().getType());
+      SharedLayout::getUnpadded(op, op.getBuffer().getType());
   if (failed(layout))
     return failure();
   Value buffer = values.lookup(op.getBuffer());

@@ -294,7 +294,7 @@ LogicalResult KernelDistribution::lower(LoadAsyncOp op) {
 LogicalResult KernelDistribution::lower(StoreAsyncOp op) {
   BufferType buffer = op.getBuffer().getType();
   FailureOr<ParameterAttr> map = getTensorMap(op, op.getView(), buffer);
-  FailureOr<SharedLayout> layout = SharedLayout::get(op, buffer);
+  FailureOr<SharedLayout> layout = SharedLayout::getUnpadded(op, buffer);
   if (failed(map) || failed(layout))
     return failure();
   Value source = values.lookup(op.getBuffer());
