@@ -29,7 +29,7 @@ from torchao.prototype.mx_formats.kernels import (  # noqa: E402
     triton_to_mxfp8_dim0, triton_to_mxfp8_dim1)
 from torchao.prototype.mx_formats.mx_tensor import to_mx  # noqa: E402
 
-SIZES = ((16384, 16384), (32768, 4096))
+SIZES = ((16384, 16384), (32768, 4096), (8192, 8192), (131072, 128))
 QUANTIZED = 3 + 1 / 32  # bytes an element
 
 

@@ -25,13 +25,14 @@ set -euo pipefail
 # Rows and columns.
 sizes="16384x16384 32768x4096 8192x8192 131072x128"
 # Rows are a CTA's, a cluster's, and so wide that they are read twice.
-norm_sizes="32768x4096 16384x8192 16384x16384 4096x65536 2048x131072"
+norm_sizes="32768x4096 16384x8192 16384x16384 8192x8192 131072x128 4096x65536
+2048x131072"
 # The widest row that is read once.
 norm_once=65536
 # Of gradients, which are all read once.
 backward_sizes="32768x4096 16384x8192 16384x16384 4096x65536"
 # Of squares.
-square_sizes="32768x4096 16384x16384 131072x2048 8192x8192"
+square_sizes="32768x4096 16384x16384 131072x2048 8192x8192 131072x128"
 square_once=4096
 # Of scales.
 layout_size=262144x4096
