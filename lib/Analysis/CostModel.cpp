@@ -289,8 +289,9 @@ static void fit(AttentionShape shape, const TargetModel &target,
   bool isAhead = schedule.getScoresFirst() || isBeyondBuffers(schedule);
   if (!placeSmall()) {
     if (!isAhead) {
+      // Only what has no room beside lies inside.
       cost.columnUse = ColumnUse::Inside;
-      cost.tensorColumns = large;
+      cost.tensorColumns = large > columns ? large : columns;
       cost.sharesScales = false;
     } else if (tiles == 2 && schedule.getScoreBuffers() == 1) {
       cost.columnUse = ColumnUse::Turns;
@@ -299,10 +300,11 @@ static void fit(AttentionShape shape, const TargetModel &target,
     }
   }
   const int64_t atom = TargetModel::scaleAtomBytes, rows = TargetModel::mmaRows;
-  // Rows are padded to 64 or multiples of 128 bytes.
-  auto pad = [](int64_t bytes) {
-    return bytes <= 64 ? int64_t(llvm::PowerOf2Ceil(bytes))
-                       : int64_t(llvm::alignTo(bytes, 128));
+  // What is left of a row beyond panels of 128 bytes is padded to 32, 64 or
+  // 128.
+  auto pad = [](int64_t bytes) -> int64_t {
+    int64_t rest = llvm::alignTo(bytes % 128, 32);
+    return bytes / 128 * 128 + (rest ? llvm::PowerOf2Ceil(rest) : 0);
   };
   int64_t keyRow = pad(shape.headDim), valueRow = pad(shape.valueHeadDim);
   int64_t slot = keys * (keyRow + valueRow) + (keyAtoms + valueAtoms) * atom;

@@ -9,6 +9,17 @@
 // RUN: FileCheck %s --check-prefix=ROLES < %t.synchronized.mlir
 // RUN: FileCheck %s --check-prefix=SAFE < %t.remarks
 
+// Every schedule that is said to fit has a map, of the size that was said.
+// RUN: %python %S/Inputs/candidates.py %s sm_100a | FileCheck %s --check-prefix=PLACED
+// PLACED-NOT: WRONG
+// PLACED:     @d96
+// PLACED:     query-tiles=2 key-tile=128 {{.*}}: as said
+// PLACED:     @latent
+// PLACED:     query-tiles=2 key-tile=128 {{.*}}: as said
+// PLACED:     @d256
+// PLACED:     query-tiles=1 key-tile=128 {{.*}}: as said
+// PLACED-NOT: WRONG
+
 // Three steps of 32, two tiles of 128 queries.
 // TILE-LABEL: lpfa.kernel @d96_kernel
 // TILE:         scf.for
