@@ -369,12 +369,15 @@ def PlaceTiles : Pass<"lpfa-place-tiles", "::lpfa::KernelOp"> {
     Otherwise an exact search decides which results of products take turns in the
     same columns, which of the rest lives in columns of a result while that is
     dead, and which takes turns with another of the rest, as scales do that each
-    product copies anew. From what happens before what (`Analysis/Schedule.h`) it
-    knows for each two tiles whether they can share memory and whether that takes
-    a wait more. It takes the placement, which all its waits together can keep
-    right, with the fewest added waits; then the fewest barriers that nothing else
-    needs; then the one whose turns are between products that are furthest apart,
-    so that one seldom waits for the other's end; then the first in order.
+    product copies anew. Slots of a ring may each lie in a slot of another ring,
+    at a distance of their own. From what happens before what
+    (`Analysis/Schedule.h`) it knows for each two tiles whether they can share
+    memory and whether that takes a wait more. It takes the placement, which all
+    its waits together can keep right, with the fewest added waits; then the
+    fewest barriers that nothing else needs; then the fewest waits for the latest
+    content of a ring, where one before would do elsewhere; then the one whose
+    turns are between products that are furthest apart, so that one seldom waits
+    for the other's end; then the first in order.
 
     An error where nothing fits: it names each tile with its columns and the
     roles between which its content lives, and how many columns would do.
