@@ -60,10 +60,10 @@ struct Panel {
 };
 
 /// Writes the tile program of one op.
-class AttentionProgram {
+class AttentionKernelBuilder {
 public:
-  AttentionProgram(AttentionOp op, KernelOp kernel, int64_t queryTiles,
-                   int64_t keyTile);
+  AttentionKernelBuilder(AttentionOp op, KernelOp kernel, int64_t queryTiles,
+                         int64_t keyTile);
   void build(bool longestFirst);
 
 private:
@@ -128,8 +128,9 @@ static SmallVector<Panel> getPanels(int64_t dimension) {
   return panels;
 }
 
-AttentionProgram::AttentionProgram(AttentionOp op, KernelOp kernel,
-                                   int64_t queryTiles, int64_t keyTile)
+AttentionKernelBuilder::AttentionKernelBuilder(AttentionOp op, KernelOp kernel,
+                                               int64_t queryTiles,
+                                               int64_t keyTile)
     : op(op), builder(OpBuilder::atBlockBegin(&kernel.getBody().front())),
       loc(op.getLoc()), index(builder, loc), queryTiles(queryTiles),
       keyTile(keyTile), keyPanels(getPanels(op.getHeadDim())),
@@ -139,7 +140,7 @@ AttentionProgram::AttentionProgram(AttentionOp op, KernelOp kernel,
   v = views[4], vScales = views[5], output = views[6], lse = views[7];
 }
 
-void AttentionProgram::build(bool longestFirst) {
+void AttentionKernelBuilder::build(bool longestFirst) {
   zero = index.constant(0);
   Value one = index.constant(1);
   rows = index.dim(q, 2), keys = index.dim(k, 2);
@@ -170,7 +171,7 @@ void AttentionProgram::build(bool longestFirst) {
              b, h);
 }
 
-SmallVector<Value> AttentionProgram::beginWork(bool longestFirst) {
+SmallVector<Value> AttentionKernelBuilder::beginWork(bool longestFirst) {
   Value rowTiles = index.ceildiv(rows, rowTile * queryTiles);
   SmallVector<Value> bounds = {index.dim(q, 0), index.dim(q, 1), rowTiles};
   // The persistent grid takes work tiles in order: what is left for the end
@@ -189,8 +190,8 @@ SmallVector<Value> AttentionProgram::beginWork(bool longestFirst) {
   return coordinates;
 }
 
-AttentionProgram::Queries AttentionProgram::loadQueries(ValueRange coordinates,
-                                                        int64_t i) {
+AttentionKernelBuilder::Queries
+AttentionKernelBuilder::loadQueries(ValueRange coordinates, int64_t i) {
   Value b = coordinates[0], h = coordinates[1], rowTileIndex = coordinates[2];
   Queries queries;
   queries.row =
@@ -215,8 +216,9 @@ static bool sharesAtoms(int64_t keyTile) {
   return keyTile < kAtomRows && kAtomRows % keyTile == 0;
 }
 
-void AttentionProgram::buildStep(scf::ForOp loop, ArrayRef<Queries> queries,
-                                 Value b, Value kvHead) {
+void AttentionKernelBuilder::buildStep(scf::ForOp loop,
+                                       ArrayRef<Queries> queries, Value b,
+                                       Value kvHead) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   Value n = loop.getInductionVar();
@@ -280,8 +282,8 @@ void AttentionProgram::buildStep(scf::ForOp loop, ArrayRef<Queries> queries,
   scf::YieldOp::create(builder, loc, next);
 }
 
-void AttentionProgram::buildEnd(ValueRange state, const Queries &queries,
-                                Value b, Value h) {
+void AttentionKernelBuilder::buildEnd(ValueRange state, const Queries &queries,
+                                      Value b, Value h) {
   ValueRange rest = state.take_back(3);
   Type row = rest[0].getType();
   auto finish =
@@ -445,7 +447,7 @@ LogicalResult lpfa::formAttention(AttentionOp op, int64_t queryTiles,
   SmallVector<Type> tensors(ValueRange(inputs).getTypes());
   llvm::append_range(tensors, op.getResultTypes());
   KernelOp kernel = createKernel(op, "kernel", tensors);
-  AttentionProgram(op, kernel, queryTiles, keyTile).build(longestFirst);
+  AttentionKernelBuilder(op, kernel, queryTiles, keyTile).build(longestFirst);
   if (schedule)
     kernel->setAttr("lpfa.schedule", schedule);
 
