@@ -291,7 +291,7 @@ static void fit(AttentionShape shape, const TargetModel &target,
     if (!isAhead) {
       // Only what has no room beside lies inside.
       cost.columnUse = ColumnUse::Inside;
-      cost.tensorColumns = large > columns ? large : columns;
+      cost.tensorColumns = std::max(large, columns);
       cost.sharesScales = false;
     } else if (tiles == 2 && schedule.getScoreBuffers() == 1) {
       cost.columnUse = ColumnUse::Turns;
@@ -300,13 +300,18 @@ static void fit(AttentionShape shape, const TargetModel &target,
     }
   }
   const int64_t atom = TargetModel::scaleAtomBytes, rows = TargetModel::mmaRows;
-  // What is left of a row beyond panels of 128 bytes is padded to 32, 64 or
-  // 128.
-  auto pad = [](int64_t bytes) -> int64_t {
-    int64_t rest = llvm::alignTo(bytes % 128, 32);
-    return bytes / 128 * 128 + (rest ? llvm::PowerOf2Ceil(rest) : 0);
+  // A tile for each 128 bytes of a row, and one for what is left.
+  auto getRowBytes = [&](int64_t dimension) -> int64_t {
+    MLIRContext *context = schedule.getContext();
+    int64_t left = llvm::alignTo(dimension % 128, 32), bytes = 0;
+    if (left)
+      bytes = BufferType::get(context, {rows, left},
+                              IntegerType::get(context, 8), MemorySpace::Shared)
+                  .getPitch();
+    return dimension / 128 * 128 + bytes;
   };
-  int64_t keyRow = pad(shape.headDim), valueRow = pad(shape.valueHeadDim);
+  int64_t keyRow = getRowBytes(shape.headDim),
+          valueRow = getRowBytes(shape.valueHeadDim);
   int64_t slot = keys * (keyRow + valueRow) + (keyAtoms + valueAtoms) * atom;
   // Queries, keys and values, P's scales, factors and sums, pieces of outputs.
   cost.sharedBytes = tiles * (rows * keyRow + keyAtoms * atom) +

@@ -17,6 +17,9 @@ namespace lpfa {
 inline constexpr int64_t kAtomRows = 128;
 inline constexpr int64_t kAtomGroups = 4;
 
+/// The widest row that a CTA, or a cluster, has in registers.
+inline constexpr int64_t kMaxRow = 65536;
+
 /// The kernel of some ops and its launch, in the making.
 class ElementwiseKernel {
 public:

@@ -13,9 +13,6 @@
 using namespace mlir;
 using namespace lpfa;
 
-/// The widest row that a CTA, or a cluster, has in registers.
-static constexpr int64_t kMaxRow = 65536;
-
 /// Work tiles of a CTA, for which it loads the weight once, and of a cluster,
 /// whose CTAs also meet before the first. More would leave multiprocessors idle
 /// at the end.

@@ -20,9 +20,6 @@
 using namespace mlir;
 using namespace lpfa;
 
-/// The widest row that a cluster has in registers.
-static constexpr int64_t kMaxRow = 65536;
-
 /// The elements of a tile: as many as 256 threads have with four vectors of
 /// eight elements each. Those of wider rows have up to twice as many, before
 /// they are a cluster's.

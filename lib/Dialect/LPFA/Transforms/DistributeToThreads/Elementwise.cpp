@@ -23,23 +23,29 @@ using namespace lpfa;
 // Elements
 //===----------------------------------------------------------------------===//
 
-Value lpfa::widen(ThreadBuilder &b, Value vector) {
+Value lpfa::widenPairs(ThreadBuilder &b, Value vector,
+                       function_ref<std::array<Value, 2>(Value)> split) {
   auto type = cast<VectorType>(vector.getType());
-  if (type.getElementType().isF32())
-    return vector;
-  auto wideType = VectorType::get(type.getShape(), b.getF32Type());
-  if (!type.getElementType().isBF16())
-    return arith::ExtFOp::create(b, wideType, vector);
   int64_t count = type.getNumElements() / 2;
   Value words = vector::BitCastOp::create(
       b, VectorType::get(count, b.getI32Type()), vector);
   SmallVector<Value> elements;
-  for (int64_t i = 0; i < count; ++i) {
-    Value word = vector::ExtractOp::create(b, words, i);
-    elements.push_back(b.toFloat(b.shiftLeft(word, 16)));
-    elements.push_back(b.toFloat(b.bitAnd(word, b.i32(0xffff0000))));
-  }
-  return vector::FromElementsOp::create(b, wideType, elements);
+  for (int64_t i = 0; i < count; ++i)
+    llvm::append_range(elements, split(vector::ExtractOp::create(b, words, i)));
+  return vector::FromElementsOp::create(b, type.clone(b.getF32Type()),
+                                        elements);
+}
+
+Value lpfa::widen(ThreadBuilder &b, Value vector) {
+  auto type = cast<VectorType>(vector.getType());
+  if (type.getElementType().isF32())
+    return vector;
+  if (!type.getElementType().isBF16())
+    return arith::ExtFOp::create(b, type.clone(b.getF32Type()), vector);
+  return widenPairs(b, vector, [&](Value word) -> std::array<Value, 2> {
+    return {b.toFloat(b.shiftLeft(word, 16)),
+            b.toFloat(b.bitAnd(word, b.i32(0xffff0000)))};
+  });
 }
 
 //===----------------------------------------------------------------------===//

@@ -188,6 +188,12 @@ private:
   }
 };
 
+/// The elements of a vector of bf16 as f32, by what `split` makes of each two:
+/// a word with the first in its lower half.
+mlir::Value
+widenPairs(ThreadBuilder &b, mlir::Value vector,
+           llvm::function_ref<std::array<mlir::Value, 2>(mlir::Value)> split);
+
 /// The elements of a vector as f32. Those of bf16 by bits, one operation each;
 /// LLVM would shift the upper ones down first.
 mlir::Value widen(ThreadBuilder &b, mlir::Value vector);

@@ -35,26 +35,20 @@ static Value widenAgain(ThreadBuilder &b, Value vector) {
   auto type = cast<VectorType>(vector.getType());
   if (!type.getElementType().isBF16())
     return widen(b, forgetPiece(b, vector));
-  int64_t count = type.getNumElements() / 2;
-  Value words = vector::BitCastOp::create(
-      b, VectorType::get(count, b.getI32Type()), vector);
-  SmallVector<Value> elements;
-  for (int64_t i = 0; i < count; ++i) {
-    Value word = vector::ExtractOp::create(b, words, i);
-    // Bytes of the word, above two of zeros.
-    for (StringRef bytes : {"0x1044", "0x3244"}) {
-      std::string text = "prmt.b32 $0, $1, 0, " + bytes.str() + ";";
-      Value bits = LLVM::InlineAsmOp::create(
-                       b, b.getI32Type(), word, text, "=r,r",
-                       /*has_side_effects=*/false, /*is_align_stack=*/false,
-                       LLVM::TailCallKind::None, /*asm_dialect=*/nullptr,
-                       /*operand_attrs=*/nullptr)
-                       .getRes();
-      elements.push_back(b.toFloat(bits));
-    }
-  }
-  return vector::FromElementsOp::create(b, type.clone(b.getF32Type()),
-                                        elements);
+  // Bytes of the word, above two of zeros.
+  auto permute = [&](Value word, StringRef bytes) {
+    std::string text = "prmt.b32 $0, $1, 0, " + bytes.str() + ";";
+    Value bits = LLVM::InlineAsmOp::create(
+                     b, b.getI32Type(), word, text, "=r,r",
+                     /*has_side_effects=*/false, /*is_align_stack=*/false,
+                     LLVM::TailCallKind::None, /*asm_dialect=*/nullptr,
+                     /*operand_attrs=*/nullptr)
+                     .getRes();
+    return b.toFloat(bits);
+  };
+  return widenPairs(b, vector, [&](Value word) -> std::array<Value, 2> {
+    return {permute(word, "0x1044"), permute(word, "0x3244")};
+  });
 }
 
 /// The gradient of the weight that goes over the same elements.
