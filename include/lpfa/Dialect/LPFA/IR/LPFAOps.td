@@ -10,6 +10,7 @@
 #define LPFA_DIALECT_LPFA_IR_LPFAOPS_TD
 
 include "lpfa/Dialect/LPFA/IR/LPFATensorOps.td"
+include "lpfa/Dialect/LPFA/IR/LPFABarrierOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFABulkCopyOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFAJaggedOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFAKernelOps.td"
@@ -18,6 +19,7 @@ include "lpfa/Dialect/LPFA/IR/LPFANormalizationOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFANormalizationTileOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFAParameterAttributes.td"
 include "lpfa/Dialect/LPFA/IR/LPFARoleOps.td"
+include "lpfa/Dialect/LPFA/IR/LPFASoftmaxOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFASynchronizationOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFATensorCoreOps.td"
 include "lpfa/Dialect/LPFA/IR/LPFAThreadOps.td"
