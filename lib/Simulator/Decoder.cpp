@@ -570,6 +570,8 @@ lpfa::sim::decode(std::unique_ptr<ptx::SyntaxModule> module) {
     addMemory(t);
     addAtomics(t);
     addBarriers(t);
+    addMBarriers(t);
+    addFences(t);
     addBulkCopies(t);
     addTensorMaps(t);
     addLaunchControl(t);

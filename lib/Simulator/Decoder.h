@@ -109,6 +109,8 @@ void addWarpInstructions(DecodeTable &table);
 void addMemory(DecodeTable &table);
 void addAtomics(DecodeTable &table);
 void addBarriers(DecodeTable &table);
+void addMBarriers(DecodeTable &table);
+void addFences(DecodeTable &table);
 void addBulkCopies(DecodeTable &table);
 void addTensorMaps(DecodeTable &table);
 void addLaunchControl(DecodeTable &table);

@@ -1,4 +1,4 @@
-//===- TensorCore.cpp - Arithmetic of matrix instructions -------*- C++ -*-===//
+//===- TensorCore.cpp - Arithmetic of matrix instructions -----------------===//
 //
 // Part of lpfa, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "lpfa/Simulator/TensorCore.h"
+#include "ElementValues.h"
+#include "ExactSum.h"
 #include "TensorCoreKernels.h"
-#include "llvm/ADT/bit.h"
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -22,185 +22,6 @@ namespace {
 constexpr uint32_t nanF32 = 0x7FFFFFFF;
 constexpr uint32_t nanF16 = 0x7FFF;
 constexpr uint32_t infinityF32 = 0x7F800000;
-
-//===----------------------------------------------------------------------===//
-// Elements
-//===----------------------------------------------------------------------===//
-
-/// What an element, a row of them or an accumulator holds besides numbers.
-enum Special : uint8_t { Finite = 0, HasInfinity = 1, HasNaN = 2 };
-
-/// A value as significand * 2^(exponent - 14). Subnormals keep the smallest
-/// exponent of their format; zero has none.
-struct Element {
-  int16_t significand = 0;
-  int16_t exponent = zeroExponent;
-  Special special = Finite;
-};
-
-Element makeElement(bool negative, int exponent, int significand) {
-  Element element;
-  if (significand == 0)
-    return element;
-  element.significand =
-      static_cast<int16_t>(negative ? -significand : significand);
-  element.exponent = static_cast<int16_t>(exponent);
-  return element;
-}
-
-/// binary32 bits of a BF16 or TF32 element.
-Element splitWide(uint32_t bits) {
-  unsigned field = bits >> 23 & 0xFF;
-  int fraction = bits >> 9 & 0x3FFF;
-  if (field == 0xFF) {
-    Element element;
-    element.special = bits & 0x7FFFFF ? HasNaN : HasInfinity;
-    element.significand = bits >> 31 ? -1 : 1;
-    return element;
-  }
-  if (field == 0)
-    return makeElement(bits >> 31, -126, fraction);
-  return makeElement(bits >> 31, static_cast<int>(field) - 127,
-                     fraction | 0x4000);
-}
-
-Element splitF16(uint32_t code) {
-  unsigned field = code >> 10 & 0x1F;
-  int fraction = (code & 0x3FF) << 4;
-  bool negative = code >> 15 & 1;
-  if (field == 0x1F) {
-    Element element;
-    element.special = fraction ? HasNaN : HasInfinity;
-    element.significand = negative ? -1 : 1;
-    return element;
-  }
-  if (field == 0)
-    return makeElement(negative, -14, fraction);
-  return makeElement(negative, static_cast<int>(field) - 15, fraction | 0x4000);
-}
-
-int smallestExponent(ElementFormat format) {
-  switch (format) {
-  case ElementFormat::E5M2:
-    return -14;
-  case ElementFormat::E3M2:
-    return -2;
-  case ElementFormat::E2M3:
-  case ElementFormat::E2M1:
-    return 0;
-  default:
-    return -6;
-  }
-}
-
-using ElementTable = std::array<Element, 256>;
-
-ElementTable makeElementTable(ElementFormat format) {
-  ElementTable table;
-  int minExponent = smallestExponent(format);
-  for (unsigned code = 0; code != 256; ++code) {
-    float value = decode(format, code);
-    Element &element = table[code];
-    if (!std::isfinite(value)) {
-      element.special = std::isnan(value) ? HasNaN : HasInfinity;
-      element.significand = std::signbit(value) ? -1 : 1;
-      continue;
-    }
-    if (value == 0)
-      continue;
-    int exponent = std::max(std::ilogb(value), minExponent);
-    auto significand =
-        static_cast<int>(std::ldexp(std::fabs(value), 14 - exponent));
-    element = makeElement(std::signbit(value), exponent, significand);
-  }
-  return table;
-}
-
-const ElementTable &elementTable(ElementFormat format) {
-  static const ElementTable e4m3 = makeElementTable(ElementFormat::E4M3);
-  static const ElementTable e5m2 = makeElementTable(ElementFormat::E5M2);
-  static const ElementTable e2m3 = makeElementTable(ElementFormat::E2M3);
-  static const ElementTable e3m2 = makeElementTable(ElementFormat::E3M2);
-  static const ElementTable e2m1 = makeElementTable(ElementFormat::E2M1);
-  static const ElementTable ue4m3 = makeElementTable(ElementFormat::UE4M3);
-  switch (format) {
-  case ElementFormat::E5M2:
-    return e5m2;
-  case ElementFormat::E2M3:
-    return e2m3;
-  case ElementFormat::E3M2:
-    return e3m2;
-  case ElementFormat::E2M1:
-    return e2m1;
-  case ElementFormat::UE4M3:
-    return ue4m3;
-  default:
-    return e4m3;
-  }
-}
-
-uint32_t loadCode(const MmaOperand &operand, size_t index) {
-  switch (containerBytes(operand.format)) {
-  case 1:
-    return operand.codes[index];
-  case 2: {
-    uint16_t code;
-    std::memcpy(&code, operand.codes + index * 2, sizeof(code));
-    return code;
-  }
-  default:
-    uint32_t code;
-    std::memcpy(&code, operand.codes + index * 4, sizeof(code));
-    return code;
-  }
-}
-
-/// A scale as significand * 2^(exponent - 3).
-struct Scale {
-  int16_t significand;
-  int16_t exponent;
-  bool isNaN;
-};
-
-Scale splitScale(ElementFormat format, uint8_t code) {
-  if (format == ElementFormat::UE8M0)
-    return {8, static_cast<int16_t>(code - 127), code == 0xFF};
-  const Element &element = elementTable(ElementFormat::UE4M3)[code];
-  return {static_cast<int16_t>(element.significand >> 11), element.exponent,
-          element.special == HasNaN};
-}
-
-/// Calls `visit(row, k, element)` for all elements of an operand, signs
-/// applied, without scales.
-template <typename Visitor>
-void forEachElement(const MmaOperand &operand, unsigned rows, unsigned numK,
-                    Visitor visit) {
-  auto walk = [&](auto split) {
-    for (unsigned row = 0; row != rows; ++row)
-      for (unsigned k = 0; k != numK; ++k) {
-        Element element = split(size_t(row) * numK + k);
-        if (operand.negate)
-          element.significand = static_cast<int16_t>(-element.significand);
-        visit(row, k, element);
-      }
-  };
-  switch (operand.format) {
-  case ElementFormat::F16:
-    return walk([&](size_t i) { return splitF16(loadCode(operand, i)); });
-  case ElementFormat::BF16:
-    return walk(
-        [&](size_t i) { return splitWide(loadCode(operand, i) << 16); });
-  case ElementFormat::TF32:
-    // The hardware ignores the low 13 bits.
-    return walk([&](size_t i) {
-      return splitWide(loadCode(operand, i) & ~uint32_t(0x1FFF));
-    });
-  default: {
-    const ElementTable &table = elementTable(operand.format);
-    return walk([&](size_t i) { return table[operand.codes[i]]; });
-  }
-  }
-}
 
 //===----------------------------------------------------------------------===//
 // Scratch memory
@@ -471,79 +292,6 @@ void multiplyNibbles(const MmaProblem &problem, uint32_t *d, size_t rowStride,
 //===----------------------------------------------------------------------===//
 // The exact sum
 //===----------------------------------------------------------------------===//
-
-/// A fixed-point number wide enough for every term of every format.
-class ExactSum {
-public:
-  /// Adds significand * 2^exponent.
-  void add(int64_t significand, int exponent) {
-    unsigned position = static_cast<unsigned>(exponent + bias);
-    unsigned digit = position / digitBits, shift = position % digitBits;
-    bool negative = significand < 0;
-    auto magnitude =
-        static_cast<uint64_t>(negative ? -significand : significand);
-    uint64_t low = (magnitude & (base - 1)) << shift;
-    uint64_t high = ((magnitude >> digitBits) << shift) + (low >> digitBits);
-    // Digits are signed while terms are added; a few thousand cannot overflow.
-    int64_t sign = negative ? -1 : 1;
-    digits[digit] += sign * static_cast<int64_t>(low & (base - 1));
-    digits[digit + 1] += sign * static_cast<int64_t>(high & (base - 1));
-    digits[digit + 2] += sign * static_cast<int64_t>(high >> digitBits);
-  }
-
-  /// The sum rounded to odd at 53 bits: a second rounding to a format of at
-  /// most 51 bits is then correct.
-  double roundToOdd();
-
-private:
-  static constexpr int bias = 448;
-  static constexpr unsigned digitBits = 32;
-  static constexpr int64_t base = int64_t(1) << digitBits;
-  static constexpr unsigned numDigits = 28;
-
-  std::array<int64_t, numDigits> digits{};
-};
-
-double ExactSum::roundToOdd() {
-  int64_t carry = 0;
-  for (int64_t &digit : digits) {
-    digit += carry;
-    carry = digit >> digitBits;
-    digit &= base - 1;
-  }
-  bool negative = carry < 0;
-  if (negative) {
-    carry = 1;
-    for (int64_t &digit : digits) {
-      digit = (~digit & (base - 1)) + carry;
-      carry = digit >> digitBits;
-      digit &= base - 1;
-    }
-  }
-  int top = numDigits - 1;
-  while (top >= 0 && digits[top] == 0)
-    --top;
-  if (top < 0)
-    return 0;
-  auto digitAt = [&](int index) {
-    return index < 0 ? uint64_t(0) : static_cast<uint64_t>(digits[index]);
-  };
-  // 64 leading bits from three digits; below 53 everything is one sticky bit.
-  uint64_t upper = digitAt(top) << digitBits | digitAt(top - 1);
-  uint64_t lower = digitAt(top - 2) << digitBits;
-  int shift = llvm::countl_zero(upper);
-  if (shift != 0) {
-    upper = upper << shift | lower >> (64 - shift);
-    lower <<= shift;
-  }
-  bool sticky = lower != 0 || (upper & 0x7FF) != 0;
-  for (int digit = 0; digit < top - 2; ++digit)
-    sticky |= digits[digit] != 0;
-  uint64_t rounded = upper >> 11 | sticky;
-  double value = std::ldexp(static_cast<double>(rounded),
-                            11 - shift + (top - 1) * int(digitBits) - bias);
-  return negative ? -value : value;
-}
 
 void multiplyExact(const MmaProblem &problem, uint32_t *d, size_t rowStride,
                    size_t columnStride) {
