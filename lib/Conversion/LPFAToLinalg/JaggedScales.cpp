@@ -126,115 +126,106 @@ static Value emitZeros(OpBuilder &builder, Location loc,
   return linalg::FillOp::create(builder, loc, byte, empty).getResult(0);
 }
 
-static SmallVector<int64_t> getShape(ArrayRef<OpFoldResult> sizes) {
-  SmallVector<int64_t> shape;
-  for (OpFoldResult size : sizes)
-    shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
-  return shape;
-}
-
 namespace {
-/// One sequence's part of the packed and of the blocked scales, as slices.
-struct Slices {
-  Slices(OpBuilder &builder, Location loc, const Span &span, Value packed,
-         Value blocked, bool transposed)
-      : packedSizes(tensor::getMixedSizes(builder, loc, packed)),
-        blockedSizes(tensor::getMixedSizes(builder, loc, blocked)),
-        packedOffsets(packedSizes.size(), builder.getIndexAttr(0)),
-        blockedOffsets(blockedSizes.size(), builder.getIndexAttr(0)),
-        packedStrides(packedSizes.size(), builder.getIndexAttr(1)),
-        blockedStrides(blockedSizes.size(), builder.getIndexAttr(1)) {
-    size_t along = packedSizes.size() - 2;
-    packedOffsets[along] = span.begin;
-    packedSizes[along] = span.size;
-    blockedOffsets[along + (transposed ? 1 : 0)] = span.atom;
-    blockedSizes[along + (transposed ? 1 : 0)] = span.atoms;
+/// One sequence's part of a tensor: `size` along `dimension` from `begin`, and
+/// all along the others.
+class SequencePart {
+public:
+  SequencePart(OpBuilder &builder, Location loc, Value tensor,
+               int64_t dimension, Value begin, Value size)
+      : b(builder), loc(loc), tensor(tensor),
+        sizes(tensor::getMixedSizes(builder, loc, tensor)),
+        offsets(sizes.size(), builder.getIndexAttr(0)),
+        strides(sizes.size(), builder.getIndexAttr(1)) {
+    offsets[dimension] = begin;
+    sizes[dimension] = size;
   }
 
-  SmallVector<OpFoldResult> packedSizes, blockedSizes, packedOffsets,
-      blockedOffsets, packedStrides, blockedStrides;
-};
-
-struct ScatterScalesLowering : OpRewritePattern<ScatterScalesOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(ScatterScalesOp op,
-                                PatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    SequenceLoop<ScatterScalesOp> sequences(rewriter, op);
-    sequences.checkOffsets();
-    ReifiedRankedShapedTypeDims sizes;
-    if (failed(reifyResultShapes(rewriter, op, sizes)))
-      return rewriter.notifyMatchFailure(op, "result shapes are not reified");
-    Value init = emitZeros(rewriter, loc, sizes[0], op.getBlocked().getType());
-    Value result = sequences.build(
-        init, op.getScales(), init,
-        [&](const Span &span, Value carried) -> Value {
-          Slices slices(rewriter, loc, span, op.getScales(), carried,
-                        op.getTransposed());
-          Value rows = tensor::ExtractSliceOp::create(
-              rewriter, loc, op.getScales(), slices.packedOffsets,
-              slices.packedSizes, slices.packedStrides);
-          auto atoms =
-              RankedTensorType::get(getShape(slices.blockedSizes),
-                                    op.getBlocked().getType().getElementType());
-          Value packed = PackScalesOp::create(rewriter, loc, atoms, rows,
-                                              op.getTransposed());
-          return tensor::InsertSliceOp::create(
-              rewriter, loc, packed, carried, slices.blockedOffsets,
-              slices.blockedSizes, slices.blockedStrides);
-        });
-    if (result.getType() != op.getBlocked().getType())
-      result = tensor::CastOp::create(rewriter, loc, op.getBlocked().getType(),
-                                      result);
-    rewriter.replaceOp(op, result);
-    return success();
+  RankedTensorType getType() const {
+    SmallVector<int64_t> shape;
+    for (OpFoldResult size : sizes)
+      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+    auto type = cast<RankedTensorType>(tensor.getType());
+    return RankedTensorType::get(shape, type.getElementType());
   }
-};
-
-struct GatherScalesLowering : OpRewritePattern<GatherScalesOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(GatherScalesOp op,
-                                PatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    SequenceLoop<GatherScalesOp> sequences(rewriter, op);
-    sequences.checkOffsets();
-    ReifiedRankedShapedTypeDims sizes;
-    if (failed(reifyResultShapes(rewriter, op, sizes)))
-      return rewriter.notifyMatchFailure(op, "result shapes are not reified");
-    Value init = emitZeros(rewriter, loc, sizes[0], op.getScales().getType());
-    Value result = sequences.build(
-        init, init, op.getBlocked(),
-        [&](const Span &span, Value carried) -> Value {
-          Slices slices(rewriter, loc, span, carried, op.getBlocked(),
-                        op.getTransposed());
-          Value atoms = tensor::ExtractSliceOp::create(
-              rewriter, loc, op.getBlocked(), slices.blockedOffsets,
-              slices.blockedSizes, slices.blockedStrides);
-          auto type =
-              RankedTensorType::get(getShape(slices.packedSizes),
-                                    op.getScales().getType().getElementType());
-          SmallVector<Value> open;
-          for (OpFoldResult size : ArrayRef(slices.packedSizes).take_back(2))
-            if (!getConstantIntValue(size))
-              open.push_back(cast<Value>(size));
-          Value rows = UnpackScalesOp::create(rewriter, loc, type, atoms, open,
-                                              op.getTransposed());
-          return tensor::InsertSliceOp::create(
-              rewriter, loc, rows, carried, slices.packedOffsets,
-              slices.packedSizes, slices.packedStrides);
-        });
-    if (result.getType() != op.getScales().getType())
-      result = tensor::CastOp::create(rewriter, loc, op.getScales().getType(),
-                                      result);
-    rewriter.replaceOp(op, result);
-    return success();
+  /// Those of the last two sizes that the type does not say.
+  SmallVector<Value> getOpenSizes() const {
+    SmallVector<Value> open;
+    for (OpFoldResult size : ArrayRef(sizes).take_back(2))
+      if (!getConstantIntValue(size))
+        open.push_back(cast<Value>(size));
+    return open;
   }
+  Value extract() {
+    return tensor::ExtractSliceOp::create(b, loc, tensor, offsets, sizes,
+                                          strides);
+  }
+  Value insert(Value part) {
+    return tensor::InsertSliceOp::create(b, loc, part, tensor, offsets, sizes,
+                                         strides);
+  }
+
+private:
+  OpBuilder &b;
+  Location loc;
+  Value tensor;
+  SmallVector<OpFoldResult> sizes, offsets, strides;
 };
 } // namespace
 
+/// Replaces the op by zeros into which `convert` puts one sequence's part after
+/// the other. Of the packed and the blocked scales one is null: the result.
+template <typename OpTy>
+static LogicalResult
+lowerSequences(OpTy op, PatternRewriter &rewriter, Value packed, Value blocked,
+               function_ref<Value(SequencePart &, SequencePart &)> convert) {
+  Location loc = op.getLoc();
+  SequenceLoop<OpTy> sequences(rewriter, op);
+  sequences.checkOffsets();
+  ReifiedRankedShapedTypeDims sizes;
+  if (failed(reifyResultShapes(rewriter, op, sizes)))
+    return rewriter.notifyMatchFailure(op, "result shapes are not reified");
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  Value init = emitZeros(rewriter, loc, sizes[0], type);
+  auto packedType = cast<RankedTensorType>(packed ? packed.getType()
+                                                  : op->getResult(0).getType());
+  const int64_t rowsAt = packedType.getRank() - 2;
+  auto convertOne = [&](const Span &span, Value carried) -> Value {
+    SequencePart rows(rewriter, loc, packed ? packed : carried, rowsAt,
+                      span.begin, span.size);
+    SequencePart atoms(rewriter, loc, blocked ? blocked : carried,
+                       rowsAt + (op.getTransposed() ? 1 : 0), span.atom,
+                       span.atoms);
+    return convert(rows, atoms);
+  };
+  Value result = sequences.build(init, packed ? packed : init,
+                                 blocked ? blocked : init, convertOne);
+  if (result.getType() != type)
+    result = tensor::CastOp::create(rewriter, loc, type, result);
+  rewriter.replaceOp(op, result);
+  return success();
+}
+
+static LogicalResult lower(ScatterScalesOp op, PatternRewriter &rewriter) {
+  return lowerSequences(op, rewriter, op.getScales(), /*blocked=*/Value(),
+                        [&](SequencePart &rows, SequencePart &atoms) {
+                          return atoms.insert(PackScalesOp::create(
+                              rewriter, op.getLoc(), atoms.getType(),
+                              rows.extract(), op.getTransposed()));
+                        });
+}
+
+static LogicalResult lower(GatherScalesOp op, PatternRewriter &rewriter) {
+  return lowerSequences(op, rewriter, /*packed=*/Value(), op.getBlocked(),
+                        [&](SequencePart &rows, SequencePart &atoms) {
+                          return rows.insert(UnpackScalesOp::create(
+                              rewriter, op.getLoc(), rows.getType(),
+                              atoms.extract(), rows.getOpenSizes(),
+                              op.getTransposed()));
+                        });
+}
+
 void lpfa::populateJaggedScalesToLinalgPatterns(RewritePatternSet &patterns) {
-  patterns.add<ScatterScalesLowering, GatherScalesLowering>(
-      patterns.getContext());
+  patterns.add<ScatterScalesOp>(lower);
+  patterns.add<GatherScalesOp>(lower);
 }
