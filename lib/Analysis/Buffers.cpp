@@ -129,3 +129,15 @@ BufferOverlap lpfa::getOverlap(BufferId a, PlaceAttr placeA, BufferId b,
         overlap.slots.push_back({i, j});
   return overlap;
 }
+
+bool lpfa::hasOverlap(KernelOp kernel, MemorySpace space) {
+  std::vector<BufferId> buffers = getBuffers(kernel);
+  llvm::erase_if(buffers, [&](BufferId buffer) {
+    return getBufferType(buffer).getSpace() != space;
+  });
+  for (auto [i, a] : llvm::enumerate(buffers))
+    for (BufferId b : ArrayRef(buffers).drop_front(i + 1))
+      if (!getOverlap(a, getPlace(a), b, getPlace(b)).slots.empty())
+        return true;
+  return false;
+}

@@ -54,9 +54,12 @@ LogicalResult RoleInterpreter::runBlock(Block &block) {
 LogicalResult RoleInterpreter::runOp(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](ForWorkOp op) -> LogicalResult {
-        for (workTile = 0; workTile < int64_t(steps.size()); ++workTile)
+        for (workTile = 0; workTile < int64_t(steps.size()); ++workTile) {
+          beginWorkTile(op);
           if (failed(runBlock(op.getBody().front())))
             return failure();
+          endWorkTile(op);
+        }
         return success();
       })
       .Case([&](ForStepsOp op) { return runForSteps(op); })

@@ -94,9 +94,9 @@ ScheduleAnalysis::collectRequirements(const Trace &trace,
            ArrayRef(bs).drop_front(overlap.a == overlap.b ? i + 1 : 0)) {
         if (!overlap.isOf(a->slot, b->slot) || !isConflict(*a, *b))
           continue;
-        if (closure.isBefore(a->node, b->node))
+        if (trace.isOrdered(closure, *a, *b))
           requirements.push_back({a, b});
-        else if (closure.isBefore(b->node, a->node))
+        else if (trace.isOrdered(closure, *b, *a))
           requirements.push_back({b, a});
         else if (a->node == b->node)
           return fail("R1", *a, *b);
@@ -223,7 +223,7 @@ ScheduleAnalysis::findWaits(ScheduleConflict *conflict) {
     for (auto [trace, needs] : llvm::zip(traces, requirements)) {
       HappensBefore closure = trace.close(isKept);
       auto it = llvm::find_if(needs, [&](const Requirement &need) {
-        return !closure.isBefore(need.first->node, need.second->node);
+        return !trace.isOrdered(closure, *need.first, *need.second);
       });
       if (it != needs.end()) {
         lost = &*it;
@@ -260,7 +260,7 @@ bool ScheduleAnalysis::comesWith(Operation *channel, Operation *with) const {
         channel, *copies);
     return !closure.isCyclic() &&
            llvm::all_of(needs, [&](const Requirement &need) {
-             return closure.isBefore(need.first->node, need.second->node);
+             return trace.isOrdered(closure, *need.first, *need.second);
            });
   });
 }
@@ -280,27 +280,45 @@ bool ScheduleAnalysis::isHandedOverInTurn(Operation *channel) const {
   });
 }
 
-std::optional<ScheduleAnalysis::WaitCount>
-ScheduleAnalysis::countWaits(const BufferOverlap &overlap) const {
-  auto isOrdered = [&](const Trace &trace, const HappensBefore &closure) {
-    return !closure.isCyclic() &&
-           collectRequirements(trace, closure, overlap, nullptr).has_value();
-  };
-  if (llvm::all_of(llvm::zip(traces, foundClosures), [&](const auto &both) {
-        return isOrdered(std::get<0>(both), std::get<1>(both));
-      }))
-    return WaitCount();
-  // How many more do it, for older contents alone or for the latest too.
-  auto count = [&](bool hasLatest) -> std::optional<unsigned> {
+std::vector<std::optional<ScheduleAnalysis::WaitCount>>
+ScheduleAnalysis::countWaits(ArrayRef<BufferOverlap> choices) const {
+  std::vector<std::optional<WaitCount>> counts(choices.size());
+  std::vector<unsigned> open;
+  for (auto [index, overlap] : llvm::enumerate(choices)) {
+    ScheduleConflict conflict;
+    bool isOrdered =
+        llvm::all_of(llvm::zip(traces, foundClosures), [&](const auto &both) {
+          const auto &[trace, closure] = both;
+          return collectRequirements(trace, closure, overlap, &conflict)
+              .has_value();
+        });
+    if (isOrdered)
+      counts[index] = WaitCount();
+    else if (conflict.rule == "R3")
+      open.push_back(index);
+    // Else it is amid the other's content, and stays there with any wait.
+  }
+  if (open.empty())
+    return counts;
+  std::vector<Trace> extended = traces;
+  for (Trace &trace : extended) {
+    trace.addOverlap(choices.front().a, choices.front().b);
+    trace.addOverlap(choices.front().b, choices.front().a);
+  }
+  // How many more do it, for older contents alone or for the latest too, and
+  // between work tiles.
+  auto count = [&](bool hasLatest, bool hasWorkTiles) {
     std::vector<WaitEdge> added;
-    for (const Trace &base : traces) {
-      Trace trace = base;
-      trace.addOverlap(overlap.a, overlap.b);
-      trace.addOverlap(overlap.b, overlap.a);
+    std::vector<unsigned> right = open;
+    for (const Trace &trace : extended) {
       HappensBefore closure = trace.close([&](WaitEdge wait) {
-        if (wait.kind != WaitEdge::Overlap)
-          return llvm::is_contained(found, wait);
-        if (wait.back == 1 && !hasLatest)
+        if (llvm::is_contained(found, wait))
+          return true;
+        bool isAddable = wait.kind == WaitEdge::WorkTile
+                             ? hasWorkTiles
+                             : wait.kind == WaitEdge::Overlap &&
+                                   (wait.back > 1 || hasLatest);
+        if (!isAddable)
           return false;
         // For whichever content: one wait.
         wait.back = 1;
@@ -308,16 +326,23 @@ ScheduleAnalysis::countWaits(const BufferOverlap &overlap) const {
           added.push_back(wait);
         return true;
       });
-      if (!isOrdered(trace, closure))
-        return std::nullopt;
+      if (closure.isCyclic())
+        return;
+      llvm::erase_if(right, [&](unsigned index) {
+        return !collectRequirements(trace, closure, choices[index], nullptr);
+      });
     }
-    return added.size();
+    for (unsigned index : right) {
+      counts[index] = WaitCount{unsigned(added.size()),
+                                hasLatest ? unsigned(added.size()) : 0};
+      llvm::erase(open, index);
+    }
   };
-  if (auto waits = count(/*hasLatest=*/false))
-    return WaitCount{*waits, 0};
-  if (auto waits = count(/*hasLatest=*/true))
-    return WaitCount{*waits, *waits};
-  return std::nullopt;
+  for (bool hasWorkTiles : {false, true})
+    for (bool hasLatest : {false, true})
+      if (!open.empty())
+        count(hasLatest, hasWorkTiles);
+  return counts;
 }
 
 //===----------------------------------------------------------------------===//
@@ -339,6 +364,8 @@ std::string lpfa::describe(const WaitEdge &wait,
     event = "it owns";
   else if (wait.kind == WaitEdge::Drain)
     event = "its own use is over of";
+  else if (wait.kind == WaitEdge::WorkTile)
+    event = "others have read what the work tile before put into";
   else if (wait.back > 1)
     event = "others have read the content before the latest of";
   return llvm::formatv(

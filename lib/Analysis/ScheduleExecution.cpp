@@ -68,7 +68,8 @@ ScheduleExecution::Bound ScheduleExecution::getBound(Value value) {
 void ScheduleExecution::addAccess(Value value, bool isWrite, Agent agent,
                                   unsigned thread, unsigned issue,
                                   unsigned event, Operation *op) {
-  if (auto scratch = value.getDefiningOp<ScratchOp>(); scratch && isWrite)
+  if (auto scratch = value.getDefiningOp<ScratchOp>();
+      scratch && isWrite && thread == firstThread)
     ++scratchContents[scratch];
   Bound what = getBound(value);
   Thread &state = threads[thread];
@@ -132,7 +133,7 @@ ScheduleExecution::setFences(function_ref<bool(Operation *)> isPresent) {
               ? findAfter(thread, FenceKind::BeforeThreadSync, access.done)
               : access.event;
       access.in = findBefore(thread, FenceKind::AfterThreadSync, access.issue);
-    } else if (access.agent == Agent::Threads && access.isWrite) {
+    } else if (access.agent == Agent::Threads) {
       access.proxyOut = findAfter(thread, FenceKind::ProxyAsync, access.event);
     } else {
       access.proxyIn = findBefore(thread, FenceKind::ProxyAsync, access.issue);
@@ -421,8 +422,11 @@ bool ScheduleExecution::isConflict(const Access &a, const Access &b) const {
   // Threads of one role own rows.
   bool isSameTeam = a.agent == Agent::Threads && b.agent == Agent::Threads &&
                     getRole(a.thread) == getRole(b.thread);
-  return !isSameTeam || a.thread == b.thread ||
-         (a.range.space == MemorySpace::Shared && !(a.buffer == b.buffer));
+  bool haveSameRows = a.range.space == MemorySpace::Tensor ||
+                      a.buffer == b.buffer ||
+                      (a.range.begin == b.range.begin &&
+                       getBufferType(a.buffer) == getBufferType(b.buffer));
+  return !isSameTeam || a.thread == b.thread || !haveSameRows;
 }
 
 void ScheduleExecution::findConflicts() {
@@ -446,18 +450,20 @@ void ScheduleExecution::findConflicts() {
 }
 
 LogicalResult ScheduleExecution::run() {
+  const bool sharesMemory = hasOverlap(kernel, MemorySpace::Shared);
   for (RoleOp role : kernel.getBody().getOps<RoleOp>()) {
     firstThread = threads.size();
     auto addThread = [&] { threads.emplace_back().role = role; };
     addThread();
     bool isSplit =
-        role->walk([](Operation *op) {
-              auto arrive = dyn_cast<ArriveOp>(op);
-              return isa<TeamBarrierOp>(op) || (arrive && arrive.getOneThread())
-                         ? WalkResult::interrupt()
-                         : WalkResult::advance();
-            })
-            .wasInterrupted();
+        sharesMemory || role->walk([](Operation *op) {
+                              auto arrive = dyn_cast<ArriveOp>(op);
+                              return isa<TeamBarrierOp>(op) ||
+                                             (arrive && arrive.getOneThread())
+                                         ? WalkResult::interrupt()
+                                         : WalkResult::advance();
+                            })
+                            .wasInterrupted();
     if (isSplit && !role.getElected())
       addThread();
     if (failed(interpret(role)))

@@ -9,9 +9,10 @@
 // The events of a kernel at the synchronized stage, for given numbers of steps,
 // from its barriers as written: accesses to memory, arrivals, waits.
 //
-// A role is one thread here, or two where one of its threads arrives for all:
-// that one and any other. Threads of a role own rows, in tensor memory and in
-// what they write to shared memory.
+// A role is one thread here, or two where one of its threads arrives for all,
+// that one and any other, or where buffers overlap in shared memory. Threads of
+// a role own rows, in tensor memory and in what they write to shared memory;
+// the rows of one buffer lie anywhere in another.
 //
 //===----------------------------------------------------------------------===//
 

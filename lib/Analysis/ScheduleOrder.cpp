@@ -50,7 +50,11 @@ bool ScheduleOrder::isOrdered(const Access &a, const Access &b) const {
   }
   if (!isBefore(a.event, b.event))
     return false;
-  if (a.agent != Agent::Threads || !a.isWrite || b.agent == Agent::Threads)
+  // What threads have written, and what they have read in another buffer. That
+  // a ring's slot is written anew without a fence every known kernel relies on.
+  bool needsFence = a.agent == Agent::Threads && b.agent != Agent::Threads &&
+                    (a.isWrite || !(a.buffer == b.buffer));
+  if (!needsFence)
     return true;
   return (a.proxyOut != none && isBefore(a.proxyOut, b.event)) ||
          (b.proxyIn != none && isBefore(a.event, b.proxyIn));

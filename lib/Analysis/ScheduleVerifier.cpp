@@ -384,7 +384,9 @@ std::optional<ScheduleFinding> Checker::reportUnordered(const Access &a,
     StringRef missing;
     Operation *where = first->op;
     if (first->range.space == MemorySpace::Shared)
-      missing = "proxy_async, by the writing threads before they arrive";
+      missing = first->isWrite
+                    ? "proxy_async, by the writing threads before they arrive"
+                    : "proxy_async, by the reading threads before they arrive";
     else if (first->done == none)
       missing = "tensor_stores, by the writing threads before they arrive";
     else if (first->out == none || !isBefore(first->out, second->event))

@@ -33,6 +33,7 @@ public:
       lastProducts.clear();
       ownSyncs.clear();
       stores.clear();
+      storedChannels.clear();
       slotCopies.clear();
       cursors.clear();
       putCounts.clear();
@@ -59,6 +60,17 @@ private:
 
   bool isSynchronization(Operation *op) const override {
     return isa<AcquireOp, PutOp, GetOp, ReleaseOp, TakeOp, GiveOp>(op);
+  }
+
+  void beginWorkTile(ForWorkOp loop) override {
+    unsigned begin = addNode(), begun = addSync();
+    trace.workTiles[loop].push_back({begin, begun, begin, begun});
+  }
+
+  void endWorkTile(ForWorkOp loop) override {
+    Trace::WorkTile &tile = trace.workTiles[loop].back();
+    tile.end = addNode();
+    tile.ended = addSync();
   }
 
   LogicalResult visit(Operation *op) override {
@@ -88,6 +100,7 @@ private:
           return success();
         })
         .Case<WriteOp>([&](WriteOp op) {
+          countContent(op.getBuffer());
           addAccess(op.getBuffer(), true, addNode(), op);
           return success();
         })
@@ -112,15 +125,14 @@ private:
         .Case<StoreAsyncOp>([&](StoreAsyncOp op) {
           unsigned node = addAsync();
           addAccess(op.getBuffer(), false, node, op);
+          storedChannels.insert(getBound(op.getBuffer()).buffer.declaration);
           stores.push_back(node);
           return success();
         })
         .Case<CopyScalesOp, CopyTileOp>([&](auto op) {
           unsigned node = addTensor(op, Value());
           addAccess(op.getSource(), false, node, op);
-          if (Operation *scratch =
-                  op.getDestination().template getDefiningOp<ScratchOp>())
-            ++scratchContents[scratch];
+          countContent(op.getDestination());
           addAccess(op.getDestination(), true, node, op);
           return success();
         })
@@ -172,6 +184,13 @@ private:
     if (!held.erase(channel))
       return op.emitOpError("ends a slot that its role does not hold");
     int64_t use = cursors[channel]++;
+    // The role waits until stores have read the slot.
+    if (isa<ReleaseOp>(op) && storedChannels.contains(channel)) {
+      unsigned wait = addNode();
+      for (unsigned store : stores)
+        trace.graph.addEdge(store, wait);
+      stores.clear();
+    }
     unsigned node = addSync();
     for (unsigned copy : slotCopies[channel])
       trace.graph.addEdge(copy, node);
@@ -199,13 +218,22 @@ private:
     return bound.lookup(value);
   }
 
+  /// A write to a scratch buffer begins a content of it.
+  void countContent(Value destination) {
+    if (Operation *scratch = destination.getDefiningOp<ScratchOp>())
+      ++scratchContents[scratch];
+  }
+
   void addAccess(TypedValue<BufferType> value, bool isWrite, unsigned node,
                  Operation *op) {
     Bound what = getBound(value);
     if (!what.buffer.declaration)
       return;
-    trace.accesses.push_back(
-        {what.buffer, what.slot, what.content, isWrite, node, op});
+    bool isByThreads = isa<ReadOp, WriteOp>(op) &&
+                       value.getType().getSpace() == MemorySpace::Shared;
+    trace.accesses.push_back({what.buffer, what.slot, what.content, isWrite,
+                              node, op,
+                              isByThreads ? role.getOperation() : nullptr});
     if (isWrite)
       trace.writes.push_back({what.buffer, op, issued, putCounts});
   }
@@ -269,16 +297,15 @@ private:
   }
 
   /// An arrival: after all that the role has issued but copies, whose bytes
-  /// arrive by themselves. It is not in the role's program order itself, for
-  /// the role does not wait for it.
+  /// arrive by themselves, and stores. It is not in the role's program order
+  /// itself, for the role does not wait for it.
   unsigned addSync() {
     unsigned node = trace.graph.addEvent();
     if (last)
       trace.graph.addEdge(*last, node);
     if (lastTensor)
       trace.graph.addEdge(*lastTensor, node);
-    for (unsigned store : stores)
-      trace.graph.addEdge(store, node);
+    trace.syncs[role].push_back(node);
     return node;
   }
 
@@ -337,6 +364,7 @@ private:
   llvm::MapVector<Operation *, unsigned> ownSyncs;
   unsigned issued = 0;
   std::vector<unsigned> stores;
+  DenseSet<Operation *> storedChannels;
   /// The copies into each slot that is held.
   llvm::MapVector<Operation *, std::vector<unsigned>> slotCopies;
   llvm::MapVector<Operation *, int64_t> cursors;
@@ -386,13 +414,39 @@ FailureOr<std::vector<Trace>> lpfa::runTraces(KernelOp kernel,
   return traces;
 }
 
+bool Trace::isOrdered(const HappensBefore &closure, const Access &a,
+                      const Access &b) const {
+  if (!closure.isBefore(a.node, b.node))
+    return false;
+  if (!a.threads || a.buffer == b.buffer ||
+      (a.threads == b.threads && cast<RoleOp>(a.threads).getElected()))
+    return true;
+  auto arrivals = syncs.find(a.threads);
+  return arrivals != syncs.end() &&
+         llvm::any_of(arrivals->second, [&](unsigned sync) {
+           return closure.isBefore(a.node, sync) &&
+                  closure.isBefore(sync, b.node);
+         });
+}
+
 void Trace::addOverlap(BufferId host, BufferId guest) {
   auto it = releases.find(host.declaration);
   if (it == releases.end())
     return;
+  auto isFilledBy = [&](Operation *role) {
+    return llvm::any_of(host.declaration->getUsers(), [&](Operation *user) {
+      return isa<PutOp>(user) && role->isAncestor(user);
+    });
+  };
   for (const Write &write : writes) {
     if (!(write.buffer == guest))
       continue;
+    if (auto loop = write.op->getParentOfType<ForWorkOp>();
+        loop && getBufferType(host).getSpace() == MemorySpace::Shared &&
+        !isFilledBy(loop->getParentOfType<RoleOp>())) {
+      addWorkTileEdges(cast<ChannelOp>(host.declaration), loop);
+      continue;
+    }
     auto count = write.puts.find(host.declaration);
     if (count == write.puts.end())
       continue;
@@ -406,6 +460,44 @@ void Trace::addOverlap(BufferId host, BufferId guest) {
              {release, write.node}});
       if (getStages(host) == 1)
         break;
+    }
+  }
+}
+
+/// The role's loop over work tiles, where it is the only one.
+static ForWorkOp getOnlyLoop(RoleOp role) {
+  auto loops = llvm::to_vector(role.getBody().getOps<ForWorkOp>());
+  return loops.size() == 1 ? loops.front() : ForWorkOp();
+}
+
+SmallVector<ForWorkOp> Trace::getReaderLoops(ChannelOp channel) {
+  llvm::SetVector<Operation *> loops;
+  for (Operation *user : channel.getChannel().getUsers()) {
+    if (!isa<ReleaseOp>(user))
+      continue;
+    ForWorkOp loop = getOnlyLoop(user->getParentOfType<RoleOp>());
+    if (!loop)
+      return {};
+    loops.insert(loop);
+  }
+  return llvm::map_to_vector(
+      loops, [](Operation *loop) { return cast<ForWorkOp>(loop); });
+}
+
+void Trace::addWorkTileEdges(ChannelOp host, ForWorkOp loop) {
+  WaitEdge wait{WaitEdge::WorkTile, host, loop};
+  bool isThere = llvm::any_of(
+      waitEdges, [&](const auto &entry) { return entry.first == wait; });
+  SmallVector<ForWorkOp> readers = getReaderLoops(host);
+  if (isThere || llvm::is_contained(readers, loop) ||
+      loop != getOnlyLoop(loop->getParentOfType<RoleOp>()))
+    return;
+  for (ForWorkOp reader : readers) {
+    ArrayRef<WorkTile> own = workTiles[loop], others = workTiles[reader];
+    for (auto [index, tile] : llvm::enumerate(own)) {
+      if (index > 0)
+        waitEdges.push_back({wait, {others[index - 1].ended, tile.begin}});
+      waitEdges.push_back({wait, {tile.begun, others[index].end}});
     }
   }
 }

@@ -75,6 +75,9 @@ struct BufferOverlap {
   }
 };
 
+/// Whether any two buffers of a placed kernel share memory of this kind.
+bool hasOverlap(KernelOp kernel, MemorySpace space);
+
 /// What two buffers share in these places.
 BufferOverlap getOverlap(BufferId a, PlaceAttr placeA, BufferId b,
                          PlaceAttr placeB);

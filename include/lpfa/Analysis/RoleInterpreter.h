@@ -41,6 +41,10 @@ protected:
   /// they may happen.
   virtual llvm::LogicalResult visit(mlir::Operation *op) = 0;
 
+  /// Around the body of each work tile of a loop over them.
+  virtual void beginWorkTile(ForWorkOp loop) {}
+  virtual void endWorkTile(ForWorkOp loop) {}
+
   /// Whether the op meets other roles: it may not depend on data.
   virtual bool isSynchronization(mlir::Operation *op) const = 0;
 

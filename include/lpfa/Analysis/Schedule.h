@@ -74,7 +74,13 @@ public:
 
   /// How many waits beyond those that `findWaits` found let two buffers share
   /// memory: none where these suffice, nothing where no wait can do it.
-  std::optional<WaitCount> countWaits(const BufferOverlap &overlap) const;
+  std::optional<WaitCount> countWaits(const BufferOverlap &overlap) const {
+    return countWaits(llvm::ArrayRef(overlap)).front();
+  }
+
+  /// The same for each of several ways for the same two buffers to do so.
+  std::vector<std::optional<WaitCount>>
+  countWaits(llvm::ArrayRef<BufferOverlap> choices) const;
 
   /// Whether a wait that `findWaits` found is for the buffer's content to have
   /// been read: then it has a barrier for that.

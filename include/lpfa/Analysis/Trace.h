@@ -18,11 +18,13 @@
 //    `practice` ordering, else as `TargetModel::getPipeOrder` says;
 //  - the copies into a slot happen before its put (transaction bytes), and what
 //    else a role issued before it puts, releases or gives before that
-//    (tcgen05.commit, bulk-group waits);
+//    (tcgen05.commit); stores from a slot before its release, for which the
+//    role waits (bulk-group wait);
 //  - put before the get of the same use;
 //  - the optional edges, each of which costs a wait: release before acquire,
-//    give before take, release before a write to memory that overlaps, and
-//    where the tensor core's order does not count, the completion of what a
+//    give before take, release before a write to memory that overlaps, the end
+//    of a work tile before the next one of a role that writes to such memory,
+//    and where the tensor core's order does not count, the completion of what a
 //    role gave to it before what it gives next.
 //
 //===----------------------------------------------------------------------===//
@@ -45,6 +47,11 @@ struct WaitEdge {
     Free,
     /// A role's give of an accumulator before the other role's take.
     Turn,
+    /// The readers' end of a work tile, when they have released its contents of
+    /// the channel, before `op`, the loop of another role that does not fill
+    /// the
+    /// channel, begins the next. The readers end the next one after that.
+    WorkTile,
     /// The readers' release of the channel's latest content, or of one `back`
     /// contents ago, before `op`, which writes to memory that overlaps it.
     Overlap,
@@ -56,8 +63,8 @@ struct WaitEdge {
   Kind kind;
   /// The channel or accumulator.
   mlir::Operation *declaration;
-  /// The op that waits: an acquire, a take, the overlapping write, or the
-  /// operation of the tensor core.
+  /// The op that waits: an acquire, a take, the loop over work tiles, the
+  /// overlapping write, or the operation of the tensor core.
   mlir::Operation *op;
   /// Of an overlap, 1 for the latest content.
   int64_t back = 1;
@@ -81,6 +88,8 @@ public:
     bool isWrite;
     unsigned node;
     mlir::Operation *op;
+    /// The role whose threads access shared memory; null for an engine.
+    mlir::Operation *threads = nullptr;
   };
 
   /// Executes the roles of `kernel` with `steps[w]` steps for work tile w.
@@ -90,6 +99,13 @@ public:
   run(KernelOp kernel, llvm::ArrayRef<int64_t> steps, Ordering ordering);
 
   llvm::ArrayRef<Access> getAccesses() const { return accesses; }
+
+  /// Whether `a` happens before `b`, and the roles can see to it. Threads own
+  /// rows of a buffer in shared memory, which lie anywhere in another one: from
+  /// one buffer to another their order goes through an arrival of the whole
+  /// role, which is where their fence for the engines stands, too.
+  bool isOrdered(const HappensBefore &closure, const Access &a,
+                 const Access &b) const;
 
   /// The optional edges of this execution, with their events.
   llvm::ArrayRef<std::pair<WaitEdge, EventGraph::Edge>> getWaitEdges() const {
@@ -123,6 +139,10 @@ public:
   /// Adds the edges that a write by `guest` to memory of `host` may wait for.
   void addOverlap(BufferId host, BufferId guest);
 
+  /// The roles' only loops over work tiles that release contents of a channel.
+  /// None where a reader has no such loop.
+  static llvm::SmallVector<ForWorkOp> getReaderLoops(ChannelOp channel);
+
   /// What happens before what, given which optional edges are there. Where
   /// content of a channel comes `with` that of another, `with` replaces its
   /// waits for content.
@@ -150,6 +170,8 @@ private:
   };
   std::vector<Copy> copies;
   llvm::MapVector<mlir::Operation *, std::vector<unsigned>> puts;
+  /// The arrivals of each role, in order.
+  llvm::DenseMap<mlir::Operation *, std::vector<unsigned>> syncs;
 
   /// For overlaps: where in program order a role's op wrote, the uses it had
   /// put of each channel so far, and the release events of each use.
@@ -162,6 +184,14 @@ private:
   std::vector<Write> writes;
   llvm::MapVector<mlir::Operation *, std::vector<std::vector<unsigned>>>
       releases;
+  /// Where a work tile begins and ends in a role's program order, and the
+  /// arrivals that tell of it.
+  struct WorkTile {
+    unsigned begin, begun, end, ended;
+  };
+  /// By loop over work tiles.
+  llvm::DenseMap<mlir::Operation *, std::vector<WorkTile>> workTiles;
+  void addWorkTileEdges(ChannelOp host, ForWorkOp loop);
 };
 
 /// The executions for `getRepresentativeSteps`.

@@ -58,6 +58,23 @@ static bool multiplies(RoleOp role) {
       .wasInterrupted();
 }
 
+/// Whether threads of the role read or write shared memory.
+static bool accessesShared(RoleOp role) {
+  return role
+      ->walk([](Operation *op) {
+        Value buffer;
+        if (auto read = dyn_cast<ReadOp>(op))
+          buffer = read.getBuffer();
+        else if (auto write = dyn_cast<WriteOp>(op))
+          buffer = write.getBuffer();
+        return buffer && cast<BufferType>(buffer.getType()).getSpace() ==
+                             MemorySpace::Shared
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 static bool isInTensorMemory(Value buffer) {
   auto type = dyn_cast<BufferType>(buffer.getType());
   return type && type.getSpace() == MemorySpace::Tensor;
@@ -67,8 +84,9 @@ namespace {
 /// How a role ends its part of a slot or a turn.
 enum class Arrival { Threads, Commit, Bytes };
 
-/// What a cursor counts: the slots of a channel, or an accumulator's turns.
-enum class Counts { Slots, Takes, Gives };
+/// What a cursor counts: the slots of a channel, an accumulator's turns, or
+/// work tiles.
+enum class Counts { Slots, Takes, Gives, WorkTiles };
 
 /// The barriers of one channel, and how its roles arrive at them.
 struct Barriers {
@@ -91,6 +109,7 @@ private:
   void rewriteBegin(RoleOp role, Operation *op, ChannelOp channel);
   void rewriteEnd(RoleOp role, Operation *op, ChannelOp channel);
   void rewriteTurn(RoleOp role, Operation *op);
+  void rewriteWorkTiles(RoleOp role, const WaitEdge &wait);
 
   /// Whether the wait was found to be necessary.
   bool isNeeded(WaitEdge::Kind kind, Operation *declaration, Operation *op) {
@@ -98,7 +117,8 @@ private:
   }
   bool needsFree(Operation *channel) {
     return llvm::any_of(waits, [&](const WaitEdge &wait) {
-      if (wait.kind == WaitEdge::Drain && writes(getRole(wait.op), channel))
+      if (wait.kind == WaitEdge::WorkTile ||
+          (wait.kind == WaitEdge::Drain && writes(getRole(wait.op), channel)))
         return false;
       return wait.declaration == channel;
     });
@@ -127,6 +147,11 @@ private:
   void emitWait(OpBuilder &builder, Value barrier, Value cursor, int64_t back);
   void emitArrive(OpBuilder &builder, Arrival arrival, Value barrier,
                   Value cursor);
+  /// Before what may hand over memory that an engine uses for another buffer.
+  void emitSharingFence(OpBuilder &builder, RoleOp role, Location loc) {
+    if (sharingRoles.contains(role))
+      FenceOp::create(builder, loc, FenceKind::ProxyAsync);
+  }
 
   std::vector<WaitEdge> waits;
   /// Gets that return more than what their role holds already.
@@ -141,7 +166,13 @@ private:
   /// Gives that others wait for in the last step of a work tile only, and the
   /// takes of other steps.
   DenseSet<Operation *> lastGives, unmatchedTakes;
+  /// Where buffers overlap in shared memory, the roles whose threads access it.
+  DenseSet<Operation *> sharingRoles;
   llvm::MapVector<Operation *, Barriers> channelBarriers;
+  /// By channel and the loop that waits: its readers have ended a work tile,
+  /// and the loop has begun one.
+  llvm::MapVector<std::pair<Operation *, Operation *>, std::pair<Value, Value>>
+      workTileBarriers;
   /// By accumulator and the role that waits.
   llvm::MapVector<std::pair<Operation *, Operation *>, Value> turnBarriers;
   /// By role, channel or accumulator, and purpose.
@@ -169,8 +200,8 @@ Arrival InsertBarriers::getReleaseArrival(RoleOp role, ChannelOp channel) {
 /// Says why a wait stands.
 static void explain(KernelOp kernel, const WaitEdge &wait,
                     const ScheduleConflict &reason) {
-  static constexpr StringRef names[] = {"wait-free", "wait-turn",
-                                        "wait-overlap", "wait-drain"};
+  static constexpr StringRef names[] = {
+      "wait-free", "wait-turn", "wait-work-tile", "wait-overlap", "wait-drain"};
   remark::passed(wait.op->getLoc(), remark::RemarkOpts::name(names[wait.kind])
                                         .category("lpfa-barriers")
                                         .function(kernel.getSymName()))
@@ -389,6 +420,23 @@ void InsertBarriers::declareBarriers(KernelOp kernel) {
       made.free = declare(channel, "free", channel.getStages(), freeCount,
                           "content of " + channel.getName() + " has been read");
   }
+  for (const WaitEdge &wait : waits) {
+    if (wait.kind != WaitEdge::WorkTile)
+      continue;
+    auto channel = cast<ChannelOp>(wait.declaration);
+    RoleOp waiter = getRole(wait.op);
+    int64_t count = 0;
+    for (auto &[reader, arrival] : channelBarriers[channel].releases)
+      count += getCount(cast<RoleOp>(reader), arrival);
+    StringRef name = waiter.getName();
+    workTileBarriers[{channel, wait.op}] = {
+        declare(channel, ("read.for." + name).str(), 1, count,
+                "a work tile's content of " + channel.getName() +
+                    " has been read"),
+        declare(channel, ("awaited.by." + name).str(), 1,
+                getCount(waiter, Arrival::Threads),
+                name + " has begun a work tile")};
+  }
   for (AccumulatorOp accumulator : kernel.getBody().getOps<AccumulatorOp>()) {
     for (Operation *user : accumulator.getBuffer().getUsers()) {
       auto take = dyn_cast<TakeOp>(user);
@@ -509,13 +557,15 @@ void InsertBarriers::rewriteEnd(RoleOp role, Operation *op, ChannelOp channel) {
         });
     if (toTensor)
       FenceOp::create(builder, loc, FenceKind::TensorStores);
-    if (toShared && isReadByEngine)
+    if (toShared && isReadByEngine && !sharingRoles.contains(role))
       FenceOp::create(builder, loc, FenceKind::ProxyAsync);
+    emitSharingFence(builder, role, loc);
     if (made.put != Arrival::Bytes)
       emitArrive(builder, made.put, made.full, cursor);
   } else {
     if (llvm::any_of(users, llvm::IsaPred<StoreAsyncOp>))
       StoreWaitOp::create(builder, loc, /*complete=*/false);
+    emitSharingFence(builder, role, loc);
     if (made.free)
       emitArrive(builder, made.releases.lookup(role), made.free, cursor);
   }
@@ -535,6 +585,7 @@ void InsertBarriers::rewriteTurn(RoleOp role, Operation *op) {
       AdvanceOp::create(builder, op->getLoc(), cursor);
     }
   } else {
+    emitSharingFence(builder, role, op->getLoc());
     for (auto &[key, barrier] : turnBarriers) {
       if (!barrier || key.first != accumulator || key.second == role)
         continue;
@@ -553,10 +604,44 @@ void InsertBarriers::rewriteTurn(RoleOp role, Operation *op) {
   op->erase();
 }
 
+/// The role waits at the beginning of each work tile, or others for it at the
+/// end of theirs: no one is more than a use of a barrier ahead.
+void InsertBarriers::rewriteWorkTiles(RoleOp role, const WaitEdge &wait) {
+  auto channel = cast<ChannelOp>(wait.declaration);
+  auto [read, begun] = workTileBarriers.lookup({channel, wait.op});
+  Operation *barrier = read.getDefiningOp();
+  Location loc = channel.getLoc();
+  OpBuilder builder(&getContext());
+  auto getWorkTile = [&]() -> Value {
+    return getCursor(role, barrier, Counts::WorkTiles);
+  };
+  if (role->isAncestor(wait.op)) {
+    Value cursor = getWorkTile();
+    builder.setInsertionPointToStart(&wait.op->getRegion(0).front());
+    emitWait(builder, read, cursor, 1);
+    emitArrive(builder, Arrival::Threads, begun, cursor);
+    AdvanceOp::create(builder, loc, cursor);
+    return;
+  }
+  for (ForWorkOp loop : Trace::getReaderLoops(channel)) {
+    if (getRole(loop) != role)
+      continue;
+    Value cursor = getWorkTile();
+    builder.setInsertionPoint(loop.getBody().front().getTerminator());
+    emitWait(builder, begun, cursor, 0);
+    emitSharingFence(builder, role, loc);
+    emitArrive(builder, channelBarriers[channel].releases.lookup(role), read,
+               cursor);
+    AdvanceOp::create(builder, loc, cursor);
+  }
+}
+
 void InsertBarriers::rewriteRole(RoleOp role) {
   // Waits before other ops first, while these are as analyzed. The role's
   // cursor of the channel, or of the turns it gave, is one past the latest use.
   for (const WaitEdge &wait : waits) {
+    if (wait.kind == WaitEdge::WorkTile)
+      rewriteWorkTiles(role, wait);
     if (wait.kind < WaitEdge::Overlap || !role->isAncestor(wait.op))
       continue;
     OpBuilder builder(wait.op);
@@ -607,8 +692,14 @@ void InsertBarriers::runOnOperation() {
   lastGives.clear();
   unmatchedTakes.clear();
   channelBarriers.clear();
+  workTileBarriers.clear();
   turnBarriers.clear();
   cursors.clear();
+  sharingRoles.clear();
+  if (hasOverlap(kernel, MemorySpace::Shared))
+    for (RoleOp role : kernel.getBody().getOps<RoleOp>())
+      if (accessesShared(role))
+        sharingRoles.insert(role);
   if (failed(findWaits(kernel)))
     return signalPassFailure();
   declareBarriers(kernel);

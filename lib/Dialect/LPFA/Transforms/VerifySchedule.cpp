@@ -42,7 +42,7 @@ struct VerifySchedule : public lpfa::impl::VerifyScheduleBase<VerifySchedule> {
         return signalPassFailure();
       }
       for (auto [wait, reason] : llvm::zip_equal(*waits, analysis.getReasons()))
-        if (wait.kind == WaitEdge::Overlap)
+        if (wait.kind == WaitEdge::Overlap || wait.kind == WaitEdge::WorkTile)
           remark::analysis(wait.op->getLoc(),
                            remark::RemarkOpts::name("overlap-needs")
                                .category("lpfa-schedule")
