@@ -127,6 +127,8 @@ SCHEDULES = [
     dict(key_tile=64, query_tiles=2, score_buffers=2, probability_buffers=2),
     dict(key_tile=64, query_tiles=2, score_buffers=2, probability_buffers=2,
          probability_parts=2),
+    # Outputs lie in the queries' place.
+    dict(key_tile=128, query_tiles=1, scores_first="false", stages=6),
 ]
 # Sizes that no tile divides, several query heads a key head, each mask, each
 # kind of scale.

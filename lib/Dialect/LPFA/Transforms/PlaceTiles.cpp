@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlacementSearch.h"
+#include "SharedMemorySearch.h"
 #include "lpfa/Analysis/Schedule.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "lpfa/Dialect/LPFA/Transforms/Passes.h"
@@ -202,55 +203,77 @@ LogicalResult PlaceTiles::placeTensorMemory(KernelOp kernel) {
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-LogicalResult PlaceTiles::placeSharedMemory(KernelOp kernel) {
-  // Swizzled tiles want the alignment of the swizzle's pattern, and come first
-  // so that nothing is lost between them.
-  std::vector<BufferId> buffers = getBuffers(kernel, MemorySpace::Shared);
-  auto getAlignment = [](BufferId buffer) -> int64_t {
-    BufferType type = getBufferType(buffer);
-    return type.getRank() == 2 ? TargetModel::sharedMemoryAlignment : 128;
-  };
-  llvm::stable_sort(buffers, [&](BufferId a, BufferId b) {
-    return getAlignment(a) > getAlignment(b);
-  });
-  for (BufferId buffer : buffers) {
-    sharedBytes = llvm::alignTo(sharedBytes, getAlignment(buffer));
-    int64_t size = getBufferType(buffer).getSize();
-    places.push_back(
-        {buffer, PlaceAttr::get(kernel.getContext(), MemorySpace::Shared,
-                                sharedBytes, size)});
-    sharedBytes += size * getStages(buffer);
-  }
-  if (sharedBytes <= TargetModel::sharedMemoryBytes)
-    return success();
-  // The smallest change: shorter rings.
+/// Reports tiles that do not fit, which take `bytes` side by side, and the
+/// smallest change that would do: shorter rings.
+static LogicalResult
+emitSharedMisfit(KernelOp kernel, ArrayRef<SharedTile> tiles, int64_t bytes) {
   int64_t slots = 0;
-  for (BufferId buffer : buffers)
-    slots = std::max(slots, getStages(buffer));
+  for (const SharedTile &tile : tiles)
+    slots = std::max(slots, tile.stages);
   auto getBytes = [&](int64_t most) {
-    int64_t bytes = 0;
-    for (BufferId buffer : buffers)
-      bytes =
-          llvm::alignTo(bytes, getAlignment(buffer)) +
-          getBufferType(buffer).getSize() * std::min(getStages(buffer), most);
-    return bytes;
+    std::vector<SharedTile> shorter(tiles);
+    for (SharedTile &tile : shorter)
+      tile.stages = std::min(tile.stages, most);
+    return layOut(shorter);
   };
   while (slots > 0 && getBytes(slots) > TargetModel::sharedMemoryBytes)
     --slots;
   InFlightDiagnostic diagnostic = kernel.emitOpError("needs ")
-                                  << sharedBytes << " bytes of shared memory, "
+                                  << bytes << " bytes of shared memory, "
                                   << "of " << TargetModel::sharedMemoryBytes;
   if (slots > 0)
     diagnostic << "; with rings of " << slots << " slots at most it would need "
                << getBytes(slots);
   else
     diagnostic << "; rings of one slot would still need " << getBytes(1);
-  for (BufferId buffer : buffers)
-    diagnostic.attachNote(buffer.declaration->getLoc())
-        << "'" << getBufferName(buffer.declaration) << "' takes "
-        << getStages(buffer) << " times " << getBufferType(buffer).getSize()
-        << " bytes";
+  for (const SharedTile &tile : tiles)
+    diagnostic.attachNote(tile.buffer.declaration->getLoc())
+        << "'" << getBufferName(tile.buffer.declaration) << "' takes "
+        << tile.stages << " times " << tile.size << " bytes";
   return diagnostic;
+}
+
+LogicalResult PlaceTiles::placeSharedMemory(KernelOp kernel) {
+  std::vector<SharedTile> tiles;
+  for (BufferId buffer : getBuffers(kernel, MemorySpace::Shared))
+    tiles.emplace_back(buffer);
+  // Swizzled tiles come first so that nothing is lost between them.
+  llvm::stable_sort(tiles, [](const SharedTile &a, const SharedTile &b) {
+    return a.alignment > b.alignment;
+  });
+  const int64_t limit = TargetModel::sharedMemoryBytes;
+  int64_t bytes = layOut(tiles);
+  if (bytes > limit) {
+    auto &traces = getAnalysis<KernelTraces>().traces;
+    if (failed(traces))
+      return failure();
+    ScheduleAnalysis analysis(*traces);
+    for (auto [i, a] : llvm::enumerate(places))
+      for (const auto &b : ArrayRef(places).drop_front(i + 1))
+        if (BufferOverlap overlap =
+                getOverlap(a.first, a.second, b.first, b.second);
+            !overlap.slots.empty())
+          analysis.addOverlap(overlap);
+    ScheduleConflict conflict;
+    if (!analysis.findWaits(&conflict))
+      return emitConflict(kernel, conflict);
+    SharedMemorySearch search(tiles, limit, analysis);
+    bool fits = search.run();
+    triedPlacements += search.getTried();
+    if (!fits)
+      return emitSharedMisfit(kernel, tiles, bytes);
+  }
+  for (const SharedTile &tile : tiles) {
+    places.push_back({tile.buffer, tile.getPlace()});
+    sharedBytes = std::max(sharedBytes, tile.getEnd());
+    if (llvm::any_of(tiles, [&](const SharedTile &other) {
+          return !(other.buffer == tile.buffer) &&
+                 other.getBytes() >= tile.getBytes() &&
+                 !getOverlap(tile, other).slots.empty();
+        }))
+      ++sharingTiles;
+  }
+  return success();
 }
 
 void PlaceTiles::setPlaces(KernelOp kernel) {

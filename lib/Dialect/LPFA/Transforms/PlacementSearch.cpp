@@ -18,7 +18,7 @@ BufferOverlap lpfa::getOverlap(const Tile &a, const Tile &b) {
 
 bool PlacementSearch::run() {
   visit(0, {});
-  if (best.empty())
+  if (!bestCost)
     return false;
   tiles = best;
   return true;

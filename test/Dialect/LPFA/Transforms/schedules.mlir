@@ -262,6 +262,34 @@
 // ONE-NEXT: 256-384   O1,
 // ONE-NEXT: 384-400   P0,
 
+// One query tile and rings of six slots: outputs, which are written when a work
+// tile's queries have been used, lie in the queries' place, at one wait a work tile
+// of the load role.
+
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=128 query-tiles=1 scores-first=false stages=6},lpfa-print-schedule)' \
+// RUN:   -o %t.six.mlir --remarks-filter-analyse=lpfa-schedule 2> %t.six | FileCheck %s --check-prefix=SIX
+// RUN: FileCheck %s --check-prefix=SAFE < %t.six
+// RUN: FileCheck %s --check-prefix=SIXPLACES < %t.six.mlir
+// SIXPLACES:     shared_bytes(229376)
+// SIXPLACES-DAG: lpfa.channel "Q0" stages(1) at [#lpfa.place<shared, 196608, 16384>,
+// SIXPLACES-DAG: lpfa.channel "output" stages(2) at [#lpfa.place<shared, 204800, 8192>]
+// SIX:      role load
+// SIX-NEXT: for_work
+// SIX-NEXT:   wait output.read.for.load
+// SIX-NEXT:   arrive output.awaited.by.load
+// SIX:      role epilogue
+// SIX:        wait output.awaited.by.load
+// SIX-NEXT:   arrive output.read.for.load
+
+// Two query tiles have no such place: the next queries come before the last
+// products of the ones before, and so do those whose scores are ahead.
+
+// RUN: not lpfa-opt %s -lpfa-to-synchronized="key-tile=128 query-tiles=2 scores-first=false stages=6" 2>&1 | FileCheck %s --check-prefix=TWOSIX
+// RUN: not lpfa-opt %s -lpfa-to-synchronized="key-tile=128 query-tiles=1 scores-ahead=2 stages=6" 2>&1 | FileCheck %s --check-prefix=AHEADSIX
+// TWOSIX:   error: 'lpfa.kernel' op needs 256000 bytes of shared memory, of 232448; with rings of 5 slots at most it would need 222208
+// TWOSIX:   note: 'Q0' takes 1 times 16384 bytes
+// AHEADSIX: error: 'lpfa.kernel' op needs 237568 bytes of shared memory, of 232448; with rings of 5 slots at most it would need 203776
+
 // The factor for the outputs is handed over before the probabilities, or after.
 
 // RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-form-kernels,canonicalize,cse,lpfa.kernel(lpfa-assign-roles{lag=0},canonicalize,cse))' \

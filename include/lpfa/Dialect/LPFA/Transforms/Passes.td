@@ -363,8 +363,14 @@ def AssignRoles : Pass<"lpfa-assign-roles", "::lpfa::KernelOp"> {
 def PlaceTiles : Pass<"lpfa-place-tiles", "::lpfa::KernelOp"> {
   let summary = "gives every buffer of a kernel a place: roles to placed";
   let description = [{
-    Shared memory: one buffer after the other, swizzled tiles first. Tensor
-    memory: accumulators and what products write are laid side by side, the rest
+    Shared memory: one buffer after the other, swizzled tiles first, where all of
+    that fits. Otherwise an exact search over byte offsets decides which buffers,
+    or slots of them, lie in memory of others, at the least cost as below
+    (`SharedMemorySearch.h`). Threads own rows of a buffer, which lie anywhere in
+    another: a role may write where it has read another buffer only when all its
+    threads have arrived somewhere in between and another role has answered.
+
+    Tensor memory: accumulators and what products write are laid side by side, the rest
     (probabilities, scale factors) in free columns, where all of that fits.
     Otherwise an exact search decides which results of products take turns in the
     same columns, which of the rest lives in columns of a result while that is
@@ -380,7 +386,9 @@ def PlaceTiles : Pass<"lpfa-place-tiles", "::lpfa::KernelOp"> {
     for the other's end; then the first in order.
 
     An error where nothing fits: it names each tile with its columns and the
-    roles between which its content lives, and how many columns would do.
+    roles between which its content lives, and how many columns would do; in
+    shared memory each buffer with its slots and bytes, and how long rings may be
+    to fit side by side.
 
     Before:
 
@@ -403,7 +411,7 @@ def PlaceTiles : Pass<"lpfa-place-tiles", "::lpfa::KernelOp"> {
   let statistics = [
     Statistic<"usedColumns", "columns", "columns of tensor memory used">,
     Statistic<"sharingTiles", "sharing-tiles",
-              "tiles that lie in columns of others">,
+              "tiles that lie in columns or bytes of others">,
     Statistic<"triedPlacements", "tried-placements",
               "placements that the search took up to the end">
   ];
@@ -424,9 +432,12 @@ def InsertBarriers : Pass<"lpfa-insert-barriers", "::lpfa::KernelOp"> {
     chain of the others implies them: the pass starts with all and drops one
     after the other while every pair of conflicting accesses stays ordered.
     Where only what is given in the last step of a work tile is waited for, the
-    giver arrives in that step alone.
-    Fences go where threads hand data to asynchronous engines, and around
-    synchronization of tensor memory accesses; then those are dropped, one after
+    giver arrives in that step alone. A role that writes to shared memory of a
+    channel that it does not fill waits at the beginning of a work tile until the
+    channel's readers have ended the one before, and these end the next one when
+    it has begun it: so neither is a use of a barrier ahead.
+    Fences go where threads hand data, or shared memory of other buffers, to
+    asynchronous engines, and around synchronization of tensor memory accesses; then those are dropped, one after
     the other, on which the order of no two accesses rests. The remark `fence`
     says of each of the others what it orders.
 
@@ -435,8 +446,8 @@ def InsertBarriers : Pass<"lpfa-insert-barriers", "::lpfa::KernelOp"> {
     the tensor core before. The statistic `drain-waits` counts these.
 
     Each wait but those for content has a remark that says what could happen
-    without it: `wait-free`, `wait-turn`, `wait-overlap` and `wait-drain`, of
-    category `lpfa-barriers` (`--remarks-filter-passed`).
+    without it: `wait-free`, `wait-turn`, `wait-overlap`, `wait-work-tile` and
+    `wait-drain`, of category `lpfa-barriers` (`--remarks-filter-passed`).
 
     An error where accesses to the same memory cannot be kept apart, or where
     the roles wait for each other.
@@ -506,8 +517,9 @@ def VerifySchedule : Pass<"lpfa-verify-schedule", "::lpfa::KernelOp"> {
       can come in an earlier phase, and no wait can see a phase of the wrong
       parity.
     - (R5) A write of threads that an asynchronous engine reads has its proxy
-      fence, and accesses to tensor memory on two sides of a synchronization
-      have their tcgen05 fences and `tensor_stores`.
+      fence, as have accesses of threads before an engine writes another buffer
+      in the same memory, and accesses to tensor memory on two sides of a
+      synchronization have their tcgen05 fences and `tensor_stores`.
 
     Nothing that still runs may be unfinished at the end of the kernel.
 
