@@ -62,10 +62,10 @@ ScheduleAnalysis::collectRequirements(const Trace &trace,
       *conflict = {rule, a.op, b.op, a.buffer, b.buffer};
     return std::nullopt;
   };
-  auto select = [&](BufferId buffer) {
+  auto select = [&](BufferId buffer, auto isSlot) {
     std::vector<const Access *> selected;
     for (const Access &access : trace.getAccesses())
-      if (access.buffer == buffer)
+      if (access.buffer == buffer && isSlot(access.slot))
         selected.push_back(&access);
     return selected;
   };
@@ -88,7 +88,12 @@ ScheduleAnalysis::collectRequirements(const Trace &trace,
            });
   };
   for (const BufferOverlap &overlap : overlaps) {
-    std::vector<const Access *> as = select(overlap.a), bs = select(overlap.b);
+    auto as = select(overlap.a, [&](int64_t slot) {
+      return llvm::is_contained(llvm::make_first_range(overlap.slots), slot);
+    });
+    auto bs = select(overlap.b, [&](int64_t slot) {
+      return llvm::is_contained(llvm::make_second_range(overlap.slots), slot);
+    });
     for (auto [i, a] : llvm::enumerate(as)) {
       for (const Access *b :
            ArrayRef(bs).drop_front(overlap.a == overlap.b ? i + 1 : 0)) {
