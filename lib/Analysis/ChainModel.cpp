@@ -17,13 +17,15 @@ public:
   explicit ChainModel(const ChainStep &step)
       : step(step), times(step.tiles), softmax(step.tiles) {
     for (auto &tile : times)
-      tile.assign(numSteps, Times());
+      tile.assign(numSteps, Times(step.parts));
     const int64_t ahead = step.ahead;
     for (int64_t n = -ahead; n < numSteps; ++n)
       for (int64_t i = 0; i < step.tiles; ++i) {
         auto add = [&](bool isScores, int64_t at) {
-          if (at >= 0 && at < numSteps)
-            program.push_back({isScores, i, at});
+          if (at < 0 || at >= numSteps)
+            return;
+          for (int64_t part = 0; part < (isScores ? 1 : step.parts); ++part)
+            program.push_back({isScores, i, at, part});
         };
         if (!step.scoresFirst)
           add(false, n);
@@ -39,25 +41,25 @@ public:
 private:
   static constexpr int64_t numSteps = 48, warmUp = 16;
   static constexpr double never = 1e18;
-  /// From the issue of the last product to its barrier; a wait in the tensor
-  /// core's role and its copies of scales; the end of a softmax step, after its
-  /// exponentials.
-  static constexpr double latency = 136, issue = 70, tail = 50;
+  /// From the issue of the last product to its barrier; what hands over
+  /// probabilities, after their exponentials.
+  static constexpr double latency = 136, tail = 50;
   /// What a warp gets of its slots, all together get, and other roles take.
   static constexpr double warpIssue = 0.8, allIssue = 0.95, otherIssue = 0.1;
 
   struct Times {
-    double scoresFull = never, scoresRead = never, probabilities = never,
-           valuesDone = never;
+    explicit Times(int64_t parts) : probabilities(parts, never) {}
+    double scoresFull = never, scoresRead = never, valuesDone = never;
+    std::vector<double> probabilities;
   };
   struct Op {
     bool isScores;
-    int64_t tile, n;
+    int64_t tile, n, part;
   };
   enum Phase { Wait, Read, Maximum, Exponentials, Tail };
   struct Softmax {
     Phase phase = Wait;
-    int64_t n = 0;
+    int64_t n = 0, part = 0;
     double begin = 0, left = 0, end = 0;
   };
 
@@ -83,21 +85,25 @@ private:
 /// When what the op waits for is there.
 double ChainModel::getStart(const Op &op) const {
   double start = issued;
-  if (step.drainsScales)
+  if (step.drainsScales && op.part == 0)
     start = std::max(start, op.isScores ? scoresDone : valuesDone);
   if (!op.isScores)
-    return std::max(start, times[op.tile][op.n].probabilities);
+    return std::max(start, times[op.tile][op.n].probabilities[op.part]);
   auto waitUntilRead = [&](int64_t tile, int64_t n) {
     if (n >= 0)
       start = std::max(start, times[tile][n].scoresRead);
   };
-  if (step.columnUse == ColumnUse::Beside) {
-    waitUntilRead(op.tile, op.n - step.scoreBuffers);
-  } else if (step.tiles == 2) {
-    // Scales, or new scores, take the place of the other tile's scores.
-    waitUntilRead(1 - op.tile, op.tile == 0 ? op.n - 1 : op.n);
-  }
   int64_t used = op.n - step.scoreBuffers;
+  if (step.columnUse == ColumnUse::Beside) {
+    waitUntilRead(op.tile, used);
+  } else if (step.tiles == 2) {
+    // New scores, or their scales, take the place of the other tile's scores:
+    // those of the same slot, or the oldest.
+    if (op.tile == 0)
+      waitUntilRead(1, used);
+    else
+      waitUntilRead(0, step.columnUse == ColumnUse::Turns ? op.n : used + 1);
+  }
   if (step.columnUse == ColumnUse::Inside && step.drainsProducts && used >= 0)
     start = std::max(start, times[op.tile][used].valuesDone);
   return start;
@@ -106,12 +112,17 @@ double ChainModel::getStart(const Op &op) const {
 void ChainModel::issueProducts() {
   while (next < program.size() && getStart(program[next]) <= now) {
     const Op &op = program[next++];
-    issued = std::max(issued, now) + issue;
-    pipe = std::max(pipe, issued) + (op.isScores ? step.scores : step.values);
+    issued =
+        std::max(issued, now) + (op.part == 0 ? step.issue : step.issuePart);
+    pipe = std::max(pipe, issued) +
+           (op.isScores ? step.scores : step.values / step.parts);
+    double done = pipe + latency + step.handOver;
+    (op.isScores ? scoresDone : valuesDone) = done;
     Times &time = times[op.tile][op.n];
-    (op.isScores ? time.scoresFull : time.valuesDone) =
-        (op.isScores ? scoresDone : valuesDone) =
-            pipe + latency + step.handOver;
+    if (op.isScores)
+      time.scoresFull = done;
+    else if (op.part == step.parts - 1)
+      time.valuesDone = done;
   }
 }
 
@@ -126,11 +137,11 @@ double ChainModel::getNextTime() {
     consider(getStart(program[next]));
   auto getIssued = [&](const Softmax &tile) {
     return tile.phase == Maximum        ? step.issuedBefore
-           : tile.phase == Exponentials ? step.issuedWith
+           : tile.phase == Exponentials ? step.issuedWith / step.parts
                                         : 0;
   };
   auto getExponentials = [&](const Softmax &tile) {
-    return tile.phase == Exponentials ? step.exponentials : 0;
+    return tile.phase == Exponentials ? step.exponentials / step.parts : 0;
   };
   // Who began first goes first: query tiles that began together would else stay
   // so, and leave the exponential unit alone together.
@@ -166,9 +177,10 @@ double ChainModel::getEnd(size_t i) const {
   const Softmax &tile = softmax[i];
   if (tile.phase == Wait)
     return tile.n < numSteps ? times[i][tile.n].scoresFull : never;
-  // The last probabilities must have been used.
-  if (tile.phase == Tail && tile.n > 0)
-    return std::max(tile.end, times[i][tile.n - 1].valuesDone);
+  // The probabilities before in the same slot must have been used, all parts.
+  int64_t used = tile.n - step.probabilityBuffers;
+  if (tile.phase == Tail && used >= 0)
+    return std::max(tile.end, times[i][used].valuesDone);
   return tile.end;
 }
 
@@ -197,7 +209,15 @@ void ChainModel::advance(double time) {
         tile.end = time + tail;
         break;
       case Tail:
-        times[i][tile.n++].probabilities = time + step.handOver;
+        times[i][tile.n].probabilities[tile.part] = time + step.handOver;
+        if (++tile.part < step.parts) {
+          tile.phase = Exponentials;
+          tile.begin = time;
+          tile.left = 1;
+          break;
+        }
+        ++tile.n;
+        tile.part = 0;
         tile.phase = Wait;
         break;
       }

@@ -19,12 +19,8 @@ void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
   choose.chip = options.chip;
   choose.explain = options.explainChoice;
   choose.ordering = options.ordering;
-  // It knows nothing of how probabilities are handed over: with that given,
-  // none is chosen.
-  const bool isGiven = options.probabilityParts.hasValue() ||
-                       options.probabilityBuffers.hasValue();
   auto give = [&](int64_t &given, const auto &option) {
-    if (isGiven || option.hasValue())
+    if (option.hasValue())
       given = option;
   };
   give(choose.queryTiles, options.queryTiles);
@@ -32,8 +28,10 @@ void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
   give(choose.stages, options.stages);
   give(choose.scoreBuffers, options.scoreBuffers);
   give(choose.scoresAhead, options.scoresAhead);
+  give(choose.probabilityParts, options.probabilityParts);
+  give(choose.probabilityBuffers, options.probabilityBuffers);
   auto giveFlag = [&](std::string &given, const auto &option) {
-    if (isGiven || option.hasValue())
+    if (option.hasValue())
       given = option ? "true" : "false";
   };
   giveFlag(choose.scoresFirst, options.scoresFirst);

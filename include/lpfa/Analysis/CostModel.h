@@ -11,8 +11,9 @@
 // the chain from scores by way of the softmax to the next scores. It compares
 // schedules and predicts no speed. What is not known well (how long reads of
 // tensor memory take, whether copies and products contend for shared memory,
-// how long it takes from an arrival to the end of a wait) it takes at its
-// bounds: a gain counts where it stands at each of them.
+// how long it takes from an arrival to the end of a wait, how fast the tensor
+// core's role issues beside others) it takes at its bounds: a gain counts where
+// it stands at each of them.
 //
 // Rates are those of `TargetModel`. Latencies, from the same measurements: 136
 // clocks from the issue of a last product to its barrier
@@ -118,22 +119,25 @@ ScheduleCost getCost(AttentionShape shape, ScheduleAttr schedule,
 /// The least part of its time that `better` gains over `base`, over all that is
 /// not known. Below `minScheduleGain` the model cannot tell them apart: its
 /// bounds lie as far from the published speed of a schedule like the default
-/// one. For 128 keys of two query tiles it has 2,154 to 2,444 clocks on
-/// sm_100a, where TLX's 2.1 PFLOP/s on GB200 are 2,190, and 1,534 to 2,012 on
-/// sm_103a, where the best published 2.85 on GB300 are 1,700.
+/// one, and farther. For 128 keys of two query tiles it has 2,154 to 2,528
+/// clocks on sm_100a, where TLX's 2.1 PFLOP/s on GB200 are 2,190, and 1,534 to
+/// 2,178 on sm_103a, where the best published 2.85 on GB300 are 1,700.
 double getGain(const ScheduleCost &better, const ScheduleCost &base);
 constexpr double minScheduleGain = 0.15;
 
 /// What of a schedule is given.
 struct GivenSchedule {
-  std::optional<int64_t> queryTiles, keyTile, stages, scoreBuffers, scoresAhead;
+  std::optional<int64_t> queryTiles, keyTile, stages, scoreBuffers, scoresAhead,
+      probabilityParts, probabilityBuffers;
   std::optional<bool> scoresFirst, shareScales, queriesInTmem;
 };
 
 /// What the model says of all schedules with what is given, the defaults first.
 /// Of schedules that differ only in the slots of their rings there is one, with
 /// three, or two where three do not fit. Where columns are short scales share
-/// them. What an option must ask for has a misfit that says so.
+/// them. Probabilities are whole or in the fewest parts, in one slot or, where
+/// they may lie inside, in as many as the scores. What an option must ask for
+/// has a misfit that says so.
 std::vector<ScheduleCost> getCosts(mlir::MLIRContext *context,
                                    AttentionShape shape,
                                    const GivenSchedule &given,

@@ -20,6 +20,9 @@ namespace lpfa {
 using namespace mlir;
 using namespace lpfa;
 
+/// Less is not worth a word.
+constexpr double minShownGain = 0.01;
+
 /// The value of an option that leaves the choice to the pass.
 constexpr int64_t kChoose = -1;
 
@@ -62,6 +65,8 @@ void ChooseSchedule::choose(AttentionOp op, const TargetModel &target) {
   set(given.stages, stages);
   set(given.scoreBuffers, scoreBuffers);
   set(given.scoresAhead, scoresAhead);
+  set(given.probabilityParts, probabilityParts);
+  set(given.probabilityBuffers, probabilityBuffers);
   auto setFlag = [](std::optional<bool> &value, const std::string &option) {
     if (!option.empty())
       value = option == "true";
@@ -72,6 +77,10 @@ void ChooseSchedule::choose(AttentionOp op, const TargetModel &target) {
   std::vector<ScheduleCost> costs =
       getCosts(&getContext(), shape, given, target, ordering);
   auto isFit = [](const ScheduleCost &cost) { return cost.misfit.empty(); };
+  auto getHandover = [](const ScheduleCost &cost) {
+    return std::make_pair(cost.schedule.getProbabilityParts(),
+                          cost.schedule.getProbabilityBuffers());
+  };
   auto base = llvm::find_if(costs, isFit);
   // Nothing fits: the passes that find no place say what would.
   const ScheduleCost *chosen = &costs.front();
@@ -79,16 +88,22 @@ void ChooseSchedule::choose(AttentionOp op, const TargetModel &target) {
   if (base != costs.end()) {
     chosen = &*base;
     why = base == costs.begin() ? "the default" : "the first that fits";
-    // The quickest at its worst of those that are surely better.
+    // The quickest at its worst of those that are surely better. Another way to
+    // hand over probabilities must be so over the best without.
     const ScheduleCost *closest = nullptr;
-    for (const ScheduleCost &cost : costs) {
-      if (!isFit(cost) || &cost == &*base)
-        continue;
-      if (getGain(cost, *base) < minScheduleGain) {
-        if (getGain(cost, *base) > (closest ? getGain(*closest, *base) : 0))
-          closest = &cost;
-      } else if (chosen == &*base || cost.getMost() < chosen->getMost()) {
-        chosen = &cost;
+    for (bool handsOverElse : {false, true}) {
+      const ScheduleCost *best = chosen;
+      for (const ScheduleCost &cost : costs) {
+        if (!isFit(cost) || &cost == best ||
+            handsOverElse != (getHandover(cost) != getHandover(*base)))
+          continue;
+        if (getGain(cost, *best) < minScheduleGain) {
+          if (getGain(cost, *base) >
+              (closest ? getGain(*closest, *base) : minShownGain))
+            closest = &cost;
+        } else if (chosen == best || cost.getMost() < chosen->getMost()) {
+          chosen = &cost;
+        }
       }
     }
     if (chosen != &*base)
@@ -130,7 +145,7 @@ void ChooseSchedule::choose(AttentionOp op, const TargetModel &target) {
     }
     os << "in all " << describeClocks(*cost) << ", bound by "
        << cost->getBound();
-    if (double gain = getGain(*cost, *base); gain >= 0.01)
+    if (double gain = getGain(*cost, *base); gain >= minShownGain)
       os << ", gains " << std::lround(100 * gain) << " % at least";
     os << " (";
     llvm::interleaveComma(cost->units, os, [&](const auto &unit) {

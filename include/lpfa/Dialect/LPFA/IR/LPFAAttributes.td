@@ -203,8 +203,8 @@ def LPFA_ScheduleAttr : LPFA_Attr<"Schedule", "schedule"> {
   let description = [{
     The options of `lpfa-form-kernels` and `lpfa-assign-roles` of the same
     names, for one op: `lpfa-choose-schedule` sets it as `lpfa.schedule` on
-    `lpfa.attention`, and the kernel that becomes of that keeps it. The last
-    three may be left out, for the options' defaults.
+    `lpfa.attention`, and the kernel that becomes of that keeps it. Those after
+    `score_buffers` may be left out, for the options' defaults.
 
     Examples: `#lpfa.schedule<query_tiles = 2, key_tile = 128, stages = 3,
     scores_first = false, score_buffers = 1>`, and `#lpfa.schedule<query_tiles =
@@ -216,7 +216,9 @@ def LPFA_ScheduleAttr : LPFA_Attr<"Schedule", "schedule"> {
                         "int64_t":$score_buffers,
                         DefaultValuedParameter<"int64_t", "0">:$scores_ahead,
                         DefaultValuedParameter<"bool", "false">:$share_scales,
-                        DefaultValuedParameter<"bool", "false">:$queries_in_tmem);
+                        DefaultValuedParameter<"bool", "false">:$queries_in_tmem,
+                        DefaultValuedParameter<"int64_t", "1">:$probability_parts,
+                        DefaultValuedParameter<"int64_t", "1">:$probability_buffers);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

@@ -149,6 +149,8 @@ def ChooseSchedule : Pass<"lpfa-choose-schedule", "::mlir::ModuleOp"> {
     memory (512 columns) or shared memory, or another schedule gains 15 % or more
     by a model of the chip (`Analysis/CostModel.h`) at all bounds of what the
     model does not know. Rings get three slots, or fewer where three do not fit.
+    Probabilities are handed over in parts, or in rings as deep as those of the
+    scores, where that gains 15 % over the best without.
     The arithmetic of an exponential is no choice: none is moved to the multiply-add pipe.
 
     With `explain`, prints to stdout what the model says of each schedule, and
@@ -184,6 +186,11 @@ def ChooseSchedule : Pass<"lpfa-choose-schedule", "::mlir::ModuleOp"> {
            "true or false, as in lpfa-assign-roles; nothing: choose">,
     Option<"queriesInTmem", "queries-in-tmem", "std::string", "\"\"",
            "true or false, as in lpfa-assign-roles; nothing: choose">,
+    Option<"probabilityParts", "probability-parts", "int64_t", "-1",
+           "parts in which probabilities are handed over; -1: choose">,
+    Option<"probabilityBuffers", "probability-buffers", "int64_t", "-1",
+           "slots in the rings of probabilities, as in lpfa-assign-roles; -1: "
+           "choose">,
     Option<"ordering", "ordering", "::lpfa::Ordering",
            "::lpfa::Ordering::Practice",
            "which orders of the tensor core count, as in lpfa-insert-barriers",

@@ -54,6 +54,8 @@ struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
       options.scoresAhead = schedule.getScoresAhead();
       options.shareScales = schedule.getShareScales();
       options.queriesInTmem = schedule.getQueriesInTmem();
+      options.probabilityParts = schedule.getProbabilityParts();
+      options.probabilityBuffers = schedule.getProbabilityBuffers();
     }
     if (options.stages < 1 || outputStages < 1 || matmulStages < 1) {
       kernel.emitOpError("stages must be positive");

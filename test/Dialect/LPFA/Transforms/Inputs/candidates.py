@@ -1,7 +1,7 @@
 """Builds the kernel of every schedule that lpfa-choose-schedule says fits, with
 proof, and compares the memory that it takes with what was said.
 
-    candidates.py FILE CHIP
+    candidates.py FILE CHIP [OPTION...]
 """
 import re
 import subprocess
@@ -9,7 +9,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 # What a description leaves out.
-DEFAULTS = ["scores-ahead=0", "share-scales=false", "queries-in-tmem=false"]
+DEFAULTS = ["scores-ahead=0", "share-scales=false", "queries-in-tmem=false",
+            "probability-parts=1", "probability-buffers=1"]
 
 
 def run(text, pipeline):
@@ -34,10 +35,11 @@ def check(function, line):
     return f"{options}: WRONG, said {said.groups()}, is {found.groups()}"
 
 
-file, chip = sys.argv[1:]
+file, chip, *given = sys.argv[1:]
 for function in re.findall(r"^func\.func.*?^}$", open(file).read(), re.M | re.S):
     explained, _ = run(function,
-                       f"-lpfa-choose-schedule=chip={chip} explain=true")
+                       f"-lpfa-choose-schedule=chip={chip} explain=true " +
+                       " ".join(given))
     print(re.search(r"@\w+", function)[0])
     lines = re.findall(r"^  query-tiles.*", explained, re.M)
     with ThreadPoolExecutor() as pool:
