@@ -109,10 +109,6 @@ struct ToThreadsOptions : mlir::PassPipelineOptions<ToThreadsOptions> {
       llvm::cl::desc("slots in the rings of probabilities, and places that "
                      "scales take in turns: 1, or as many as score-buffers, so "
                      "that each may lie inside a slot of the scores")};
-  Option<bool> shareScales{
-      *this, "share-scales", llvm::cl::init(false),
-      llvm::cl::desc("query tiles take turns in one place for the scales of an "
-                     "operand")};
   Option<bool> queriesInTmem{
       *this, "queries-in-tmem", llvm::cl::init(false),
       llvm::cl::desc("queries are copied to tensor memory once a work tile: "

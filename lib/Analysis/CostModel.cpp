@@ -32,8 +32,8 @@ static bool isSchedule(ScheduleAttr schedule) {
           slots = schedule.getProbabilityBuffers();
   return schedule.getQueryTiles() > 0 && keys > 0 && schedule.getStages() > 0 &&
          (buffers == 1 || buffers == 2) &&
-         (ahead == 0 || ahead == buffers || ahead == 2) && parts > 0 &&
-         keys % (TargetModel::mmaDepth * parts) == 0 &&
+         (ahead == 0 || ahead == buffers || ahead == buffers + 1) &&
+         parts > 0 && keys % (TargetModel::mmaDepth * parts) == 0 &&
          (slots == 1 || slots == buffers);
 }
 
@@ -66,11 +66,9 @@ static void fit(AttentionShape shape, const TargetModel &target,
   // Each of the scales of a tile, of 128 of its head dimension, is an atom:
   // Q's, in tensor memory, as long as Q, the others in turns where columns are
   // short.
-  bool shares = schedule.getShareScales();
   int64_t keyAtoms = llvm::divideCeil(shape.headDim, 128),
           valueAtoms = llvm::divideCeil(shape.valueHeadDim, 128);
-  int64_t places = keyAtoms * (shares && !inTmem ? 1 : tiles) +
-                   (keyAtoms + 1 + valueAtoms) * (shares ? 1 : tiles);
+  int64_t places = (2 * keyAtoms + 1 + valueAtoms) * tiles;
   int64_t fewestPlaces =
       inTmem ? keyAtoms * tiles + std::max(keyAtoms, 1 + valueAtoms)
              : std::max(2 * keyAtoms, 1 + valueAtoms);
@@ -79,7 +77,7 @@ static void fit(AttentionShape shape, const TargetModel &target,
     int64_t used = std::accumulate(operands.begin(), operands.end(), large);
     int64_t left = (columns - used) / TargetModel::scaleAtomColumns;
     int64_t taken = std::clamp(left, std::min(fewestPlaces, places), places);
-    cost.sharesScales = schedule.getShareScales() || taken < places;
+    cost.sharesScales = taken < places;
     cost.tensorColumns =
         used + std::max(between, taken * TargetModel::scaleAtomColumns);
     return cost.tensorColumns <= columns;
@@ -292,19 +290,18 @@ static std::vector<ScheduleAttr> getSchedules(MLIRContext *context,
                   for (int64_t stages : orElse(given.stages, 3, 2))
                     schedules.push_back(ScheduleAttr::get(
                         context, tiles, keys, stages, first, buffers, ahead,
-                        given.shareScales.value_or(false), inTmem, parts,
-                        slots));
+                        inTmem, parts, slots));
             }
   return schedules;
 }
 
 /// Whether two schedules differ only in the slots of their rings.
 static bool isSameButForStages(ScheduleAttr a, ScheduleAttr b) {
-  return ScheduleAttr::get(
-             a.getContext(), a.getQueryTiles(), a.getKeyTile(), b.getStages(),
-             a.getScoresFirst(), a.getScoreBuffers(), a.getScoresAhead(),
-             a.getShareScales(), a.getQueriesInTmem(), a.getProbabilityParts(),
-             a.getProbabilityBuffers()) == b;
+  return ScheduleAttr::get(a.getContext(), a.getQueryTiles(), a.getKeyTile(),
+                           b.getStages(), a.getScoresFirst(),
+                           a.getScoreBuffers(), a.getScoresAhead(),
+                           a.getQueriesInTmem(), a.getProbabilityParts(),
+                           a.getProbabilityBuffers()) == b;
 }
 
 std::vector<ScheduleCost> lpfa::getCosts(MLIRContext *context,
@@ -343,8 +340,6 @@ std::string lpfa::describe(ScheduleAttr schedule) {
       schedule.getScoresFirst() ? "true" : "false", schedule.getScoreBuffers());
   if (schedule.getScoresAhead() != 0)
     text += llvm::formatv(" scores-ahead={0}", schedule.getScoresAhead());
-  if (schedule.getShareScales())
-    text += " share-scales=true";
   if (schedule.getQueriesInTmem())
     text += " queries-in-tmem=true";
   if (schedule.getProbabilityParts() != 1)

@@ -35,7 +35,6 @@ void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
       given = option ? "true" : "false";
   };
   giveFlag(choose.scoresFirst, options.scoresFirst);
-  giveFlag(choose.shareScales, options.shareScales);
   giveFlag(choose.queriesInTmem, options.queriesInTmem);
   pm.addPass(createChooseSchedule(choose));
 
@@ -59,7 +58,6 @@ void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
   roles.scoresAhead = options.scoresAhead;
   roles.probabilityParts = options.probabilityParts;
   roles.probabilityBuffers = options.probabilityBuffers;
-  roles.shareScales = options.shareScales;
   roles.queriesInTmem = options.queriesInTmem;
   roles.matmulStages = options.matmulStages;
   OpPassManager &kernels = pm.nest<KernelOp>();

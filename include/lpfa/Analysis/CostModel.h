@@ -129,7 +129,7 @@ constexpr double minScheduleGain = 0.15;
 struct GivenSchedule {
   std::optional<int64_t> queryTiles, keyTile, stages, scoreBuffers, scoresAhead,
       probabilityParts, probabilityBuffers;
-  std::optional<bool> scoresFirst, shareScales, queriesInTmem;
+  std::optional<bool> scoresFirst, queriesInTmem;
 };
 
 /// What the model says of all schedules with what is given, the defaults first.

@@ -26,7 +26,7 @@ ROLES = {
     "": ["stages=1 output-stages=1", "stages=2 output-stages=2", "stages=4"],
     FIRST: [FIRST + "stages=2"],
     FIRST + "score-buffers=2 ": [FIRST + "score-buffers=2"],
-    AHEAD + "share-scales=true ": [AHEAD + "share-scales=true"],
+    AHEAD: [AHEAD],
     AHEAD + "queries-in-tmem=true ": [AHEAD + "queries-in-tmem=true"],
     "probability-parts ": ["probability-parts=2", FIRST + "probability-parts=2",
                            AHEAD + "probability-parts=2"],

@@ -160,8 +160,8 @@ lpfa.kernel @at_c1 stage(tile) (%n: index) {
   lpfa.for_steps (%i) in (%n) range {
     lpfa.yield %i, %i : index, index
   } do {
-    // expected-error @below {{shift must be 0 to 2 (C1)}}
-    lpfa.at shift(3) (%a, %b, %c) {
+    // expected-error @below {{shift must be 0 to 3 (C1)}}
+    lpfa.at shift(4) (%a, %b, %c) {
     }
   }
 }

@@ -396,8 +396,8 @@ void AtOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult AtOp::verifyRegions() {
-  if (getShift() > 2)
-    return emitOpError("shift must be 0 to 2 (C1)");
+  if (getShift() > 3)
+    return emitOpError("shift must be 0 to 3 (C1)");
   TypeRange types = getBody().getArgumentTypes();
   if (types.size() != 3 || !types[0].isIndex() || !types[1].isInteger(1) ||
       !types[2].isInteger(1))

@@ -72,7 +72,6 @@ void ChooseSchedule::choose(AttentionOp op, const TargetModel &target) {
       value = option == "true";
   };
   setFlag(given.scoresFirst, scoresFirst);
-  setFlag(given.shareScales, shareScales);
   setFlag(given.queriesInTmem, queriesInTmem);
   std::vector<ScheduleCost> costs =
       getCosts(&getContext(), shape, given, target, ordering);
@@ -183,7 +182,6 @@ void ChooseSchedule::runOnOperation() {
     return false;
   };
   if (!isFlag("scores-first", scoresFirst) ||
-      !isFlag("share-scales", shareScales) ||
       !isFlag("queries-in-tmem", queriesInTmem))
     return signalPassFailure();
   getOperation().walk([&](AttentionOp op) {

@@ -5,22 +5,20 @@
 // RUN: FileCheck %s --check-prefix=IR100 < %t.100.mlir
 // RUN: FileCheck %s --check-prefix=IR103 < %t.103.mlir
 // RUN: lpfa-opt %s -lpfa-choose-schedule="key-tile=64 scores-first=true explain=true" -o /dev/null | FileCheck %s --check-prefix=GIVEN
-// RUN: lpfa-opt %s -lpfa-choose-schedule="chip=sm_103a scores-ahead=2 share-scales=true queries-in-tmem=false explain=true" -o /dev/null | FileCheck %s --check-prefix=GIVEN2
+// RUN: lpfa-opt %s -lpfa-choose-schedule="chip=sm_103a scores-ahead=2 queries-in-tmem=false explain=true" -o /dev/null | FileCheck %s --check-prefix=GIVEN2
 // RUN: lpfa-opt %s -lpfa-choose-schedule="chip=sm_103a ordering=documented explain=true" -o /dev/null | FileCheck %s --check-prefix=DOCUMENTED
 // RUN: lpfa-opt %s -lpfa-choose-schedule="queries-in-tmem=true scores-first=true" | FileCheck %s --check-prefix=FITS
 // RUN: lpfa-opt %s -lpfa-to-synchronized="chip=sm_103a explain-choice=true query-tiles=2" | FileCheck %s --check-prefix=PIPELINE
 // RUN: lpfa-opt %s -lpfa-choose-schedule="chip=sm_103a key-tile=128 scores-ahead=1 explain=true" -o /dev/null | FileCheck %s --check-prefix=HALVES
 // RUN: lpfa-opt %s -lpfa-choose-schedule="chip=sm_103a key-tile=64 query-tiles=2 score-buffers=2 probability-buffers=2 probability-parts=2" | FileCheck %s --check-prefix=GIVEN3
-// RUN: lpfa-opt %s -lpfa-choose-schedule="scores-ahead=3 score-buffers=2 explain=true" -o /dev/null | FileCheck %s --check-prefix=NONE
+// RUN: lpfa-opt %s -lpfa-choose-schedule="scores-ahead=2 probability-parts=3 explain=true" -o /dev/null | FileCheck %s --check-prefix=NONE
 // RUN: not lpfa-opt %s -lpfa-choose-schedule=chip=sm_1 2>&1 | FileCheck %s --check-prefix=NO-CHIP
 // RUN: not lpfa-opt %s -lpfa-choose-schedule=scores-first=maybe 2>&1 | FileCheck %s --check-prefix=NO-BOOL
-// RUN: not lpfa-opt %s -lpfa-choose-schedule=share-scales=2 2>&1 | FileCheck %s --check-prefix=NO-SHARE
 // RUN: not lpfa-opt %s -lpfa-choose-schedule=queries-in-tmem=yes 2>&1 | FileCheck %s --check-prefix=NO-TMEM
 // RUN: not lpfa-opt %s -lpfa-choose-schedule=ordering=none 2>&1 | FileCheck %s --check-prefix=NO-ORDERING
 
 // NO-CHIP: error: unknown chip 'sm_1'
 // NO-BOOL: error: scores-first must be true or false, not 'maybe'
-// NO-SHARE: error: share-scales must be true or false, not '2'
 // NO-TMEM: error: queries-in-tmem must be true or false, not 'yes'
 // NO-ORDERING: Cannot find option named 'none'
 
@@ -93,7 +91,7 @@
 // GIVEN:       chosen: query-tiles=2 key-tile=64 stages=3 scores-first=true score-buffers=1: the default, which no other is sure to beat
 // GIVEN2:      schedules of lpfa.attention in @rows
 // GIVEN2-NOT:  {{queries-in-tmem=true|scores-ahead=3}}
-// GIVEN2:      chosen: query-tiles=2 key-tile=96 stages=3 scores-first=false score-buffers=1 scores-ahead=2 share-scales=true: at least
+// GIVEN2:      chosen: query-tiles=2 key-tile=96 stages=3 scores-first=false score-buffers=1 scores-ahead=2: at least
 
 // In the order that the manual promises, the default waits for products in whose
 // columns it writes, and turns of scales in one place cost waits.
@@ -113,7 +111,7 @@
 // GIVEN3: lpfa.schedule<query_tiles = 2, key_tile = 64, stages = 3, scores_first = false, score_buffers = 2, probability_parts = 2, probability_buffers = 2>
 
 // What lpfa-assign-roles refuses.
-// NONE: scores-ahead=3: is no schedule
+// NONE: key-tile=128 {{.*}} probability-parts=3: is no schedule
 
 // The first that fits where the default does not.
 // FITS: lpfa.schedule<query_tiles = 2, key_tile = 64, stages = 3, scores_first = true, score_buffers = 1, queries_in_tmem = true>

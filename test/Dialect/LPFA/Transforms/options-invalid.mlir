@@ -12,7 +12,7 @@
 // E4: stages must be positive
 // RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{score-buffers=3})' 2>&1 | FileCheck %s --check-prefix=E5
 // E5: score-buffers must be 1 or 2, not 3
-// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{scores-ahead=3})' 2>&1 | FileCheck %s --check-prefix=E6
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{scores-ahead=3 score-buffers=1})' 2>&1 | FileCheck %s --check-prefix=E6
 // E6: scores-ahead must be score-buffers or one more, not 3
 // RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{scores-ahead=1 score-buffers=2})' 2>&1 | FileCheck %s --check-prefix=E7
 // E7: scores-ahead must be score-buffers or one more, not 1
@@ -28,32 +28,30 @@
 // E12: scores-first
 // RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{queries-in-tmem=2})' 2>&1 | FileCheck %s --check-prefix=E13
 // E13: queries-in-tmem
-// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{share-scales=2})' 2>&1 | FileCheck %s --check-prefix=E14
-// E14: share-scales
-// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{longest-first=2})' 2>&1 | FileCheck %s --check-prefix=E15
-// E15: longest-first
-// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{verify-schedule=2})' 2>&1 | FileCheck %s --check-prefix=E16
-// E16: verify-schedule
-// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{stages=1 scores-ahead=2 key-tile=64})' 2>&1 | FileCheck %s --check-prefix=E17
-// E17: deadlocks: its roles wait for each other
-// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{queries-in-tmem=true})' 2>&1 | FileCheck %s --check-prefix=E18
-// E18: finds no place for its tiles in 512 columns
-// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{lag=33})' 2>&1 | FileCheck %s --check-prefix=E19
-// E19: lag must be 0 to 32, or -1 for that of the op, not 33
-// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{lag=-2})' 2>&1 | FileCheck %s --check-prefix=E20
-// E20: lag must be 0 to 32, or -1 for that of the op, not -2
-// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{factor-first=2})' 2>&1 | FileCheck %s --check-prefix=E21
-// E21: factor-first
-// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{key-tile=128 probability-parts=3})' 2>&1 | FileCheck %s --check-prefix=E22
-// E22: probability-parts must divide 128 keys into multiples of 32, not be 3
-// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{key-tile=64 probability-parts=4})' 2>&1 | FileCheck %s --check-prefix=E23
-// E23: probability-parts must divide 64 keys into multiples of 32, not be 4
-// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{key-tile=128 probability-parts=0})' 2>&1 | FileCheck %s --check-prefix=E24
-// E24: probability-parts must divide 128 keys into multiples of 32, not be 0
-// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{key-tile=128 score-buffers=1 probability-buffers=2})' 2>&1 | FileCheck %s --check-prefix=E25
-// E25: probability-buffers must be 1 or score-buffers, not 2
-// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{key-tile=64 score-buffers=2 probability-buffers=0})' 2>&1 | FileCheck %s --check-prefix=E26
-// E26: probability-buffers must be 1 or score-buffers, not 0
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{longest-first=2})' 2>&1 | FileCheck %s --check-prefix=E14
+// E14: longest-first
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{verify-schedule=2})' 2>&1 | FileCheck %s --check-prefix=E15
+// E15: verify-schedule
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{stages=1 scores-ahead=2 key-tile=64})' 2>&1 | FileCheck %s --check-prefix=E16
+// E16: deadlocks: its roles wait for each other
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{queries-in-tmem=true key-tile=128 query-tiles=2})' 2>&1 | FileCheck %s --check-prefix=E17
+// E17: finds no place for its tiles in 512 columns
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{lag=33})' 2>&1 | FileCheck %s --check-prefix=E18
+// E18: lag must be 0 to 32, or -1 for that of the op, not 33
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{lag=-2})' 2>&1 | FileCheck %s --check-prefix=E19
+// E19: lag must be 0 to 32, or -1 for that of the op, not -2
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{factor-first=2})' 2>&1 | FileCheck %s --check-prefix=E20
+// E20: factor-first
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{key-tile=128 probability-parts=3})' 2>&1 | FileCheck %s --check-prefix=E21
+// E21: probability-parts must divide 128 keys into multiples of 32, not be 3
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{key-tile=64 probability-parts=4})' 2>&1 | FileCheck %s --check-prefix=E22
+// E22: probability-parts must divide 64 keys into multiples of 32, not be 4
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{key-tile=128 probability-parts=0})' 2>&1 | FileCheck %s --check-prefix=E23
+// E23: probability-parts must divide 128 keys into multiples of 32, not be 0
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{key-tile=128 score-buffers=1 probability-buffers=2})' 2>&1 | FileCheck %s --check-prefix=E24
+// E24: probability-buffers must be 1 or score-buffers, not 2
+// RUN: not lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-threads{key-tile=64 score-buffers=2 probability-buffers=0})' 2>&1 | FileCheck %s --check-prefix=E25
+// E25: probability-buffers must be 1 or score-buffers, not 0
 
 func.func @f(%q: tensor<?x?x?x128xf8E4M3FN>, %sq: tensor<?x?x?x1x32x4x4xf8E8M0FNU>,
              %k: tensor<?x?x?x128xf8E4M3FN>, %sk: tensor<?x?x?x1x32x4x4xf8E8M0FNU>,

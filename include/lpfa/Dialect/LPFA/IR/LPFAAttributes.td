@@ -209,13 +209,12 @@ def LPFA_ScheduleAttr : LPFA_Attr<"Schedule", "schedule"> {
     Examples: `#lpfa.schedule<query_tiles = 2, key_tile = 128, stages = 3,
     scores_first = false, score_buffers = 1>`, and `#lpfa.schedule<query_tiles =
     2, key_tile = 96, stages = 3, scores_first = false, score_buffers = 1,
-    scores_ahead = 2, share_scales = true>`
+    scores_ahead = 2>`
   }];
   let parameters = (ins "int64_t":$query_tiles, "int64_t":$key_tile,
                         "int64_t":$stages, "bool":$scores_first,
                         "int64_t":$score_buffers,
                         DefaultValuedParameter<"int64_t", "0">:$scores_ahead,
-                        DefaultValuedParameter<"bool", "false">:$share_scales,
                         DefaultValuedParameter<"bool", "false">:$queries_in_tmem,
                         DefaultValuedParameter<"int64_t", "1">:$probability_parts,
                         DefaultValuedParameter<"int64_t", "1">:$probability_buffers);

@@ -247,7 +247,7 @@ def LPFA_AtOp : LPFA_Op<"at", [
     is one. Block arguments: the step's number, and whether it is the first
     and the last of its work tile.
 
-    - (C1) The shift is 0 to 2.
+    - (C1) The shift is 0 to 3.
   }];
   let arguments = (ins I64Attr:$shift);
   let regions = (region SizedRegion<1>:$body);

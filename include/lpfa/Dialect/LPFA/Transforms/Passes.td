@@ -182,8 +182,6 @@ def ChooseSchedule : Pass<"lpfa-choose-schedule", "::mlir::ModuleOp"> {
     Option<"scoresAhead", "scores-ahead", "int64_t", "-1",
            "how many steps the scores are ahead, as in lpfa-assign-roles; -1: "
            "choose">,
-    Option<"shareScales", "share-scales", "std::string", "\"\"",
-           "true or false, as in lpfa-assign-roles; nothing: choose">,
     Option<"queriesInTmem", "queries-in-tmem", "std::string", "\"\"",
            "true or false, as in lpfa-assign-roles; nothing: choose">,
     Option<"probabilityParts", "probability-parts", "int64_t", "-1",
@@ -350,8 +348,6 @@ def AssignRoles : Pass<"lpfa-assign-roles", "::lpfa::KernelOp"> {
            "slots in the rings of probabilities, and places that scales take in "
            "turns: 1, or as many as score-buffers, so that each may lie inside a "
            "slot of the scores">,
-    Option<"shareScales", "share-scales", "bool", "false",
-           "query tiles take turns in one place for the scales of an operand">,
     Option<"queriesInTmem", "queries-in-tmem", "bool", "false",
            "queries are copied to tensor memory once a work tile: products with "
            "tiles of 64 keys are then not bound by shared memory">,

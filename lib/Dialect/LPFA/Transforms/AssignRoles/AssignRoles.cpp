@@ -44,7 +44,6 @@ struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
     options.scoresAhead = scoresAhead;
     options.probabilityParts = probabilityParts;
     options.probabilityBuffers = probabilityBuffers;
-    options.shareScales = shareScales;
     options.queriesInTmem = queriesInTmem;
     options.matmulStages = matmulStages;
     if (auto schedule = kernel->getAttrOfType<ScheduleAttr>("lpfa.schedule")) {
@@ -52,7 +51,6 @@ struct AssignRoles : public lpfa::impl::AssignRolesBase<AssignRoles> {
       options.scoresFirst = schedule.getScoresFirst();
       options.scoreBuffers = schedule.getScoreBuffers();
       options.scoresAhead = schedule.getScoresAhead();
-      options.shareScales = schedule.getShareScales();
       options.queriesInTmem = schedule.getQueriesInTmem();
       options.probabilityParts = schedule.getProbabilityParts();
       options.probabilityBuffers = schedule.getProbabilityBuffers();

@@ -133,29 +133,22 @@ void AttentionRoles::declare() {
                         builder.getF32Type(), MemorySpace::Tensor),
         builder.getStringAttr("O" + Twine(i)),
         builder.getStringAttr("correction"), PlaceAttr());
-    bool shares = options.shareScales && i > 0;
     // Scales take turns in `places` from step to step.
-    auto getScales = [&, i = i](StringRef operand,
-                                SmallVector<ScratchOp, 2> ChainBuffers::*scales,
-                                size_t panels, bool shares, int64_t places) {
-      if (shares)
-        made.*scales = buffers.front().*scales;
-      else
-        for (size_t p = 0; p < panels; ++p)
-          (made.*scales)
-              .push_back(
-                  createScales("scales." + getName(operand, i, p), places));
+    auto getScales = [&, i = i](StringRef operand, size_t panels,
+                                int64_t places) {
+      SmallVector<ScratchOp, 2> scales;
+      for (size_t p = 0; p < panels; ++p)
+        scales.push_back(
+            createScales("scales." + getName(operand, i, p), places));
+      return scales;
     };
     // Queries in tensor memory need their scales as long as themselves.
     const bool inTmem = options.queriesInTmem;
     const int64_t places = options.probabilityBuffers;
-    getScales("Q", &ChainBuffers::qScales, chain.scores.size(),
-              shares && !inTmem, inTmem ? 1 : places);
-    getScales("K", &ChainBuffers::kScales, chain.scores.size(), shares, places);
-    made.pScales = shares ? buffers.front().pScales
-                          : createScales("scales.P" + Twine(i), places);
-    getScales("V", &ChainBuffers::vScales, chain.outputs.size(), shares,
-              places);
+    made.qScales = getScales("Q", chain.scores.size(), inTmem ? 1 : places);
+    made.kScales = getScales("K", chain.scores.size(), places);
+    made.pScales = createScales("scales.P" + Twine(i), places);
+    made.vScales = getScales("V", chain.outputs.size(), places);
     if (inTmem)
       for (auto [p, product] : llvm::enumerate(chain.scores))
         made.qTiles.push_back(

@@ -9,7 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 # What a description leaves out.
-DEFAULTS = ["scores-ahead=0", "share-scales=false", "queries-in-tmem=false",
+DEFAULTS = ["scores-ahead=0", "queries-in-tmem=false",
             "probability-parts=1", "probability-buffers=1"]
 
 
