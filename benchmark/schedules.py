@@ -33,11 +33,11 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "test/Integration"), str(ROOT / "python")]
 
-from harness import Case, module, operands  # noqa: E402
+from harness import Case, lower_to_roles, module, operands, reorder  # noqa: E402
 
 HAND_MADE = dict(query_tiles=2, key_tile=128, stages=3, score_buffers=1,
-                 scores_first="false", scores_ahead=0, share_scales="false",
-                 queries_in_tmem="false")
+                 scores_first="false", scores_ahead=0, queries_in_tmem="false",
+                 probability_parts=1, probability_buffers=1)
 
 
 def schedule(**options):
@@ -75,11 +75,33 @@ SCHEDULES = {
     "the same, P in 2 parts": schedule(
         key_tile=64, score_buffers=2, scores_ahead=2, probability_buffers=2,
         probability_parts=2),
+    # Other orders of a step's products. In that of lpfa-assign-roles 0 and 1 are
+    # those with the parts of query tile 0, 3 and 4 of tile 1; 2 and 5 give scores.
+    "hand-made, P in 2 parts, tiles in turn": schedule(
+        probability_parts=2, order=[0, 3, 1, 2, 4, 5]),
+    "128 keys, two steps ahead, P in 2 parts, tiles in turn": beside(
+        128, probability_parts=2, order=[0, 3, 1, 2, 4, 5]),
+    "64 keys, P beside S, Q in TMEM, P in 2 parts, tiles in turn": beside(
+        64, queries_in_tmem="true", probability_parts=2,
+        order=[0, 3, 1, 2, 4, 5]),
+    "64 keys, P beside S, Q in TMEM, P in 2 parts, scores between": beside(
+        64, queries_in_tmem="true", probability_parts=2,
+        order=[0, 2, 1, 3, 5, 4]),
 }
 
 
 def flags(options):
-    return [f"--{key.replace('_', '-')}={value}" for key, value in options.items()]
+    return [f"--{key.replace('_', '-')}={value}" for key, value in options.items()
+            if key != "order"]
+
+
+def source(bin_dir, chip, options, case):
+    """The module; with roles, where products have another order."""
+    if "order" not in options:
+        return module(case)
+    given = {key: value for key, value in options.items() if key != "order"}
+    return reorder(lower_to_roles(case, chip, bin_dir, **given),
+                   options["order"])
 
 
 def call(tool, *arguments):
@@ -94,7 +116,8 @@ def simulate(bin_dir, chip, options, keys):
     case = Case(256, keys)
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        (folder / "attention.mlir").write_text(module(case))
+        (folder / "attention.mlir").write_text(
+            source(bin_dir, chip, options, case))
         arguments = []
         for i, array in enumerate(operands(case)):
             np.save(folder / f"{i}.npy", array.view(np.uint8))
@@ -114,7 +137,8 @@ def bound(bin_dir, chip, options):
     bounds that the choice of schedules goes by."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        (folder / "attention.mlir").write_text(module(Case(256, 256)))
+        (folder / "attention.mlir").write_text(
+            source(bin_dir, chip, options, Case(256, 256)))
         chosen = call(bin_dir / "lpfa-compile", folder / "attention.mlir",
                       "--emit=cost", "--explain-choice", f"--chip={chip}", "-o",
                       folder / "out", *flags(options))
@@ -123,12 +147,16 @@ def bound(bin_dir, chip, options):
     line = re.search(r"modelled clocks of a step that does all: (.*); the limit "
                      r"is (.*)", text)
     clocks = float(re.search(rf"{line.group(2)} (\d+)", line.group(1)).group(1))
+    clocks *= 128 / options["key_tile"]
+    # The coarser model knows one order.
+    if "order" in options:
+        return clocks, line.group(2), "-"
     line_of_choice = "with polynomial" if "polynomial_columns" in options else (
         "  query-tiles")
     chosen = next(l for l in chosen.splitlines() if line_of_choice in l)
     bounds = [2 * int(x) for x in
               re.search(r"in all (\d+) to (\d+)", chosen).groups()]
-    return clocks * 128 / options["key_tile"], line.group(2), bounds
+    return clocks, line.group(2), f"{bounds[0]} to {bounds[1]}"
 
 
 def main():
@@ -159,11 +187,8 @@ def main():
             results = dict(zip(["hand-made", *names],
                                pool.map(model, ["hand-made", *names])))
         for name in names:
-            clocks, busy, (least, limit, bounds) = results[name]
+            clocks, busy, (least, limit, choice) = results[name]
             units = sorted(busy.items(), key=lambda unit: -unit[1])[:3]
-            # The coarser model knows nothing of how probabilities are handed over.
-            is_known = not any("probability" in key for key in SCHEDULES[name])
-            choice = f"{bounds[0]} to {bounds[1]}" if is_known else "-"
             print(f"| {name} | {chip} | {clocks:.0f} | "
                   f"{results['hand-made'][0] / clocks:.2f} | " +
                   ", ".join(f"{unit} {share:.0f} %" for unit, share in units) +

@@ -266,6 +266,35 @@ def widen(o, case):
     return o.astype(np.float64)
 
 
+def lower_to_roles(case, chip="sm_100a", bin_dir=None, **options):
+    """The module with its kernel at the roles stage, its schedule chosen where
+    options leave it."""
+    given = " ".join(f"{key.replace('_', '-')}={value}"
+                     for key, value in options.items())
+    pipeline = (f"builtin.module(lpfa-choose-schedule{{chip={chip} {given}}},"
+                "lpfa-form-kernels,canonicalize,cse,"
+                "lpfa.kernel(lpfa-assign-roles,canonicalize,cse))")
+    opt = bin_dir / "lpfa-opt" if bin_dir else tool("lpfa-opt")
+    return subprocess.run([opt, "-", f"-pass-pipeline={pipeline}"],
+                          input=module(case), check=True, capture_output=True,
+                          text=True).stdout
+
+
+def reorder(roles, order):
+    """The text with the mma role's `lpfa.at` ops in another order."""
+    lines = roles.splitlines()
+    starts = [i for i, line in enumerate(lines) if "lpfa.at shift" in line]
+    indent = lines[starts[0]].index("lpfa.at")
+    ends = [next(j for j in range(i, len(lines))
+                 if lines[j] == " " * indent + "}") + 1 for i in starts]
+    assert ends[:-1] == starts[1:]
+    blocks = [lines[a:b] for a, b in zip(starts, ends)]
+    # The last two release the ring slots of the step: they stay last.
+    assert sorted(order) == list(range(len(blocks) - 2))
+    blocks = [blocks[i] for i in order] + blocks[-2:]
+    return "\n".join(lines[:starts[0]] + sum(blocks, []) + lines[ends[-1]:])
+
+
 def run(case, device, arrays=None, source=None, entry="attention", **options):
     """Runs a case, of a module of its own if there is no source; O as stored
     and LSE."""

@@ -8,16 +8,14 @@
 """The passes follow a schedule, whatever it is: other tiles, rings and orders
 give kernels that are right."""
 
-import subprocess
-
 import numpy as np
 import pytest
 
 import lpfa
 from lpfa.attention import Mask, PScale, mx_attention
 from harness import (BIN_DIR, CAUSAL, CAUSAL_TOP_LEFT, ORDERS, Case,
-                     assert_same_bits, check_against_expected, module, operands,
-                     run, run_orders, tool)
+                     assert_same_bits, check_against_expected, lower_to_roles,
+                     operands, reorder, run, run_orders)
 
 CASE = Case(300, 500, heads=2, mask=CAUSAL)
 NARROW = Case(300, 500, dim=64, heads=2, kv_heads=2)
@@ -105,25 +103,24 @@ SCHEDULES = [
     dict(key_tile=128, query_tiles=2, scores_ahead=2),
     dict(key_tile=96, scores_ahead=2),
     dict(key_tile=96, scores_first=1, ordering="documented"),
-    dict(key_tile=96, scores_ahead=2, share_scales=1),
-    dict(key_tile=96, share_scales=1, query_tiles=1, ordering="documented"),
+    dict(key_tile=96, query_tiles=1, ordering="documented"),
     dict(key_tile=64, scores_first=1),
     dict(key_tile=64, scores_ahead=2),
     dict(key_tile=64, scores_ahead=2, queries_in_tmem=1),
     dict(key_tile=64, scores_first=1, queries_in_tmem=1,
          ordering="documented"),
     dict(key_tile=32, score_buffers=2),
-    dict(key_tile=32, score_buffers=2, scores_first=1, share_scales=1),
+    dict(key_tile=32, score_buffers=2, scores_first=1),
     dict(key_tile=32, scores_ahead=2, queries_in_tmem=1, query_tiles=1,
          stages=2, ordering="documented"),
-    dict(share_scales=1, factor_first="false"),
+    dict(factor_first="false"),
     dict(key_tile=128, query_tiles=2, probability_parts=2),
     dict(key_tile=128, query_tiles=2, probability_parts=4,
          factor_first="false"),
     dict(key_tile=128, query_tiles=2, scores_first=1, probability_parts=2),
-    dict(key_tile=96, scores_ahead=2, share_scales=1, probability_parts=3,
+    dict(key_tile=96, scores_ahead=2, probability_parts=3,
          ordering="documented"),
-    dict(key_tile=64, query_tiles=2, score_buffers=2),
+    dict(key_tile=64, query_tiles=2, score_buffers=2, probability_buffers=1),
     dict(key_tile=64, query_tiles=2, score_buffers=2, probability_buffers=2),
     dict(key_tile=64, query_tiles=2, score_buffers=2, probability_buffers=2,
          probability_parts=2),
@@ -172,40 +169,18 @@ def test_schedules_of_narrow_heads(options):
         assert_same_bits(result, results[0])
 
 
-def lower_to_roles(case, path):
-    """The module with its kernel at the roles stage."""
-    source = path / "attention.mlir"
-    source.write_text(module(case))
-    pipeline = ("builtin.module(lpfa-form-kernels,canonicalize,cse,"
-                "lpfa.kernel(lpfa-assign-roles,canonicalize,cse))")
-    return subprocess.run(
-        [tool("lpfa-opt"), source, f"-pass-pipeline={pipeline}"], check=True,
-        capture_output=True, text=True).stdout
-
-
-def reorder(roles, order):
-    """The text with the mma role's `lpfa.at` ops in another order."""
-    lines = roles.splitlines()
-    starts = [i for i, line in enumerate(lines) if "lpfa.at shift" in line]
-    indent = lines[starts[0]].index("lpfa.at")
-    ends = [next(j for j in range(i, len(lines))
-                 if lines[j] == " " * indent + "}") + 1 for i in starts]
-    assert ends[:-1] == starts[1:]
-    blocks = [lines[a:b] for a, b in zip(starts, ends)]
-    # The last two release the ring slots of the step: they stay last.
-    assert sorted(order) == list(range(len(blocks) - 2))
-    blocks = [blocks[i] for i in order] + blocks[-2:]
-    return "\n".join(lines[:starts[0]] + sum(blocks, []) + lines[ends[-1]:])
-
-
 # In the order that the pass makes, products of query tile 0 and 1: 0 and 2 are
-# those with the probabilities, 1 and 3 the next scores.
-@pytest.mark.parametrize("case, order", [
-    (CASE, [2, 3, 0, 1]), (CASE, [0, 2, 1, 3]), (CASE, [1, 0, 3, 2]),
-    (NARROW, [3, 1, 2, 0])], ids=str)
-def test_hand_written_order(case, order, tmp_path):
-    expected = run(case, "sim")
-    text = reorder(lower_to_roles(case, tmp_path), order)
+# those with the probabilities, 1 and 3 the next scores; with probabilities in
+# halves 0 and 1, 3 and 4 are those with these.
+@pytest.mark.parametrize("case, options, order", [
+    (CASE, dict(), [2, 3, 0, 1]), (CASE, dict(), [0, 2, 1, 3]),
+    (CASE, dict(), [1, 0, 3, 2]), (NARROW, dict(), [3, 1, 2, 0]),
+    (CASE, dict(probability_parts=2), [0, 3, 1, 2, 4, 5]),
+    (CASE, dict(key_tile=64, scores_ahead=2, probability_parts=2),
+     [0, 3, 1, 4, 2, 5])], ids=str)
+def test_hand_written_order(case, options, order):
+    expected = run(case, "sim", **options)
+    text = reorder(lower_to_roles(case, **options), order)
     for schedule in (dict(), dict(schedule="lazy"),
                      dict(schedule="random", seed=2)):
         result = lpfa.run(text, "attention", operands(case), device="sim",
@@ -225,4 +200,4 @@ def test_lag():
 
 def test_schedule_without_room():
     with pytest.raises(lpfa.ToolError, match="columns of tensor memory"):
-        run(CASE, "sim", queries_in_tmem=1)
+        run(CASE, "sim", queries_in_tmem=1, key_tile=128, query_tiles=2)

@@ -62,13 +62,6 @@
 // TMEM-NEXT:       commit Q0.free
 // TMEM-NEXT:     wait S0.free
 
-// The query tiles take turns in the scales' places.
-
-// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-form-kernels,canonicalize,cse,lpfa.kernel(lpfa-assign-roles{share-scales=true},canonicalize,cse))' \
-// RUN:   | FileCheck %s --check-prefix=SHARED
-// SHARED-COUNT-4: lpfa.scratch
-// SHARED-NOT: lpfa.scratch
-
 // 96 keys, probabilities beside the scores: the four places of scales that are
 // left serve both query tiles, in turns that rest on the order of the tensor
 // core. Of all such turns these are between products that are not neighbors.
@@ -113,8 +106,8 @@
 // TURNS-NEXT: 416-448   P1,
 
 // Probabilities handed over in halves: each a channel of its own, the scales of
-// both with the first; the row sum goes through both. One release at the end
-// stands for both halves.
+// both with the first; the row sum goes through both. Each half has a product of
+// its own, which can be moved; one release at the end stands for both.
 
 // RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-form-kernels{key-tile=128},canonicalize,cse,lpfa.kernel(lpfa-assign-roles{probability-parts=2},canonicalize,cse))' \
 // RUN:   | FileCheck %s --check-prefix=PARTS
@@ -137,9 +130,11 @@
 // PARTS:      lpfa.role "mma"
 // PARTS:        %[[SLOT0:.+]]:2 = lpfa.get %[[A]]
 // PARTS:        lpfa.copy_scales %[[SLOT0]]#1 -> %[[SP]]
-// PARTS:        lpfa.mma %[[SLOT0]]#0, %[[V:.+]] scaled %[[SP]], %[[SV]] into %[[O:.+]] accumulate(%{{.+}}) valid(%{{.+}}) part(0)
-// PARTS-NEXT:   %[[SLOT1:.+]] = lpfa.get %[[B]]
-// PARTS-NEXT:   lpfa.mma %[[SLOT1]], %[[V]] scaled %[[SP]], %[[SV]] into %[[O]] accumulate(%true) valid(%{{.+}}) part(1)
+// PARTS:        lpfa.mma %[[SLOT0]]#0, %{{.+}} scaled %[[SP]], %[[SV]] into %[[O:.+]] accumulate(%{{.+}}) valid(%{{.+}}) part(0)
+// PARTS-NEXT:   }
+// PARTS-NEXT:   lpfa.at shift(0)
+// PARTS:        %[[SLOT1:.+]] = lpfa.get %[[B]]
+// PARTS:        lpfa.mma %[[SLOT1]], %{{.+}} scaled %[[SP]], %[[SV]] into %[[O]] accumulate(%true) valid(%{{.+}}) part(1)
 // PARTS-NEXT:   lpfa.give %[[O]]
 // PARTS-NEXT:   lpfa.release %[[A]]
 // PARTS-NEXT:   lpfa.release %[[B]]
@@ -166,6 +161,7 @@
 // HALVES-NEXT:   copy_scales P0.0, scales.P0
 // HALVES-NEXT:   copy_scales V, scales.V0
 // HALVES-NEXT:   mma P0.0, V, scales.P0, scales.V0, O0
+// HALVES-NEXT: at shift 0
 // HALVES-NEXT:   wait P0.1.full
 // HALVES-NEXT:   fence after_thread_sync
 // HALVES-NEXT:   mma P0.1, V, scales.P0, scales.V0, O0
@@ -173,9 +169,9 @@
 
 // Beside the scores, a half is written again when both have been multiplied.
 
-// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=96 scores-ahead=2 share-scales=true probability-parts=3},lpfa-print-schedule)' \
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=96 scores-ahead=2 probability-parts=3},lpfa-print-schedule)' \
 // RUN:   -o /dev/null --remarks-filter-analyse=lpfa-schedule 2> %t.thirds | FileCheck %s --check-prefix=THIRDS
-// RUN: FileCheck %s --check-prefix=SAFE96 < %t.thirds
+// RUN: FileCheck %s --check-prefix=SAFE < %t.thirds
 // THIRDS:      role softmax0
 // THIRDS:        wait P0.0.free
 // THIRDS:        write P0.0
@@ -252,7 +248,7 @@
 // With one tile of probabilities each these lie beside, and the query tiles'
 // scores take turns in the same columns.
 
-// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=64 query-tiles=2 score-buffers=2},lpfa-print-tmem-map)' \
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=64 query-tiles=2 score-buffers=2 probability-buffers=1},lpfa-print-tmem-map)' \
 // RUN:   -o /dev/null --remarks-filter-analyse=lpfa-schedule 2> %t.one | FileCheck %s --check-prefix=ONE
 // RUN: FileCheck %s --check-prefix=SAFE96 < %t.one
 // ONE: tensor memory of @f_kernel: 448 columns

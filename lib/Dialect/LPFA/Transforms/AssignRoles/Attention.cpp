@@ -368,44 +368,42 @@ void AttentionRoles::buildMma() {
     return open<GetOp>(channel).getBuffers();
   };
   const int64_t ahead = options.scoresAhead;
-  auto multiplyValues = [&](unsigned i) {
+  // A part of the probabilities at a time, so that their order can be another.
+  auto multiplyValues = [&](unsigned i, unsigned part) {
     Chain &chain = program.chains[i];
     ChainBuffers &between = buffers[i];
     at(0, [&](Value n, Value isFirst, Value) {
       IRMapping local;
       local.map(program.loop.getInductionVar(), n);
       cloneScalars(*program.loop.getBody(), local);
-      Value always = arith::ConstantIntOp::create(builder, loc, 1, 1);
-      Value again = arith::XOrIOp::create(builder, loc, isFirst, always);
-      ValueRange p = get(between.probabilities[0]), values = get(v);
-      TakeOp::create(builder, loc, between.output.getBuffer());
-      CopyScalesOp::create(builder, loc, p[1], between.pScales.getBuffer());
-      SmallVector<Value> sums;
+      Value accumulate = arith::ConstantIntOp::create(builder, loc, 1, 1);
+      if (part == 0)
+        accumulate = arith::XOrIOp::create(builder, loc, isFirst, accumulate);
+      ValueRange p = get(between.probabilities[part]), values = get(v);
+      if (part == 0) {
+        TakeOp::create(builder, loc, between.output.getBuffer());
+        CopyScalesOp::create(builder, loc, p[1], between.pScales.getBuffer());
+        for (size_t o = 0; o < chain.outputs.size(); ++o)
+          CopyScalesOp::create(builder, loc, values[2 * o + 1],
+                               between.vScales[o].getBuffer());
+      }
       int64_t column = 0;
-      for (auto [i, output] : llvm::enumerate(chain.outputs)) {
-        CopyScalesOp::create(builder, loc, values[2 * i + 1],
-                             between.vScales[i].getBuffer());
-        TileType type = output.product.getType();
-        sums.push_back(between.output.getBuffer());
+      for (auto [o, output] : llvm::enumerate(chain.outputs)) {
+        DotOp product = output.product;
+        Value sum = between.output.getBuffer();
         if (chain.outputs.size() > 1)
-          sums.back() = SliceOp::create(
-              builder, loc, getBuffer(type, MemorySpace::Tensor),
-              between.output.getBuffer(), builder.getI64IntegerAttr(column));
-        column += type.getShape()[1];
+          sum = SliceOp::create(
+              builder, loc, getBuffer(product.getType(), MemorySpace::Tensor),
+              sum, builder.getI64IntegerAttr(column));
+        column += product.getType().getShape()[1];
+        MmaOp::create(
+            builder, loc, p[0], values[2 * o], between.pScales.getBuffer(),
+            between.vScales[o].getBuffer(), sum, accumulate,
+            lookup(local, product.getValid()), lookup(local, product.getFrom()),
+            /*transpose_b=*/false, getPart(part));
       }
-      for (auto [j, channel] : llvm::enumerate(between.probabilities)) {
-        if (j > 0)
-          p = get(channel);
-        for (auto [i, output] : llvm::enumerate(chain.outputs)) {
-          DotOp product = output.product;
-          MmaOp::create(
-              builder, loc, p[0], values[2 * i], between.pScales.getBuffer(),
-              between.vScales[i].getBuffer(), sums[i], j == 0 ? again : always,
-              lookup(local, product.getValid()),
-              lookup(local, product.getFrom()),
-              /*transpose_b=*/false, getPart(j));
-        }
-      }
+      if (part + 1 < between.probabilities.size())
+        return;
       GiveOp::create(builder, loc, between.output.getBuffer());
       // All at once: one wait then stands for the other parts too.
       for (ChannelOp channel : between.probabilities)
@@ -452,7 +450,8 @@ void AttentionRoles::buildMma() {
   for (unsigned i = 0; i < buffers.size(); ++i) {
     if (options.scoresFirst)
       multiplyKeys(i);
-    multiplyValues(i);
+    for (unsigned part = 0; part < options.probabilityParts; ++part)
+      multiplyValues(i, part);
     if (!options.scoresFirst)
       multiplyKeys(i);
   }
