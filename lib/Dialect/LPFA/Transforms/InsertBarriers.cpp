@@ -6,15 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BarrierPlan.h"
 #include "TensorFences.h"
-#include "lpfa/Analysis/CostModel.h"
-#include "lpfa/Analysis/Schedule.h"
 #include "lpfa/Dialect/LPFA/IR/LPFAOps.h"
 #include "lpfa/Dialect/LPFA/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/Support/FormatVariadic.h"
 
 namespace lpfa {
 #define GEN_PASS_DEF_INSERTBARRIERS
@@ -27,36 +24,6 @@ using namespace lpfa;
 //===----------------------------------------------------------------------===//
 // What roles do to buffers
 //===----------------------------------------------------------------------===//
-
-/// The ops of `role` that touch slots of `channel` that `Begin` opens.
-template <typename Begin>
-static SmallVector<Operation *> getSlotUsers(RoleOp role, ChannelOp channel) {
-  SmallVector<Operation *> users;
-  for (Operation *user : channel.getChannel().getUsers())
-    if (auto begin = dyn_cast<Begin>(user); begin && role->isAncestor(begin))
-      for (Value buffer : begin.getBuffers())
-        llvm::append_range(users, buffer.getUsers());
-  return users;
-}
-
-static RoleOp getRole(Operation *op) { return op->getParentOfType<RoleOp>(); }
-
-/// Whether the role puts contents into the channel.
-static bool writes(RoleOp role, Operation *channel) {
-  return llvm::any_of(channel->getUsers(), [&](Operation *user) {
-    return isa<PutOp>(user) && role->isAncestor(user);
-  });
-}
-
-static bool isTensorCore(Operation *op) {
-  return isa<MmaOp, CopyScalesOp, CopyTileOp>(op);
-}
-
-/// Whether the role's work on an accumulator is the tensor core's.
-static bool multiplies(RoleOp role) {
-  return role->walk([](MmaOp) { return WalkResult::interrupt(); })
-      .wasInterrupted();
-}
 
 /// Whether threads of the role read or write shared memory.
 static bool accessesShared(RoleOp role) {
@@ -81,9 +48,6 @@ static bool isInTensorMemory(Value buffer) {
 }
 
 namespace {
-/// How a role ends its part of a slot or a turn.
-enum class Arrival { Threads, Commit, Bytes };
-
 /// What a cursor counts: the slots of a channel, an accumulator's turns, or
 /// work tiles.
 enum class Counts { Slots, Takes, Gives, WorkTiles };
@@ -100,10 +64,7 @@ struct InsertBarriers : public lpfa::impl::InsertBarriersBase<InsertBarriers> {
   void runOnOperation() override;
 
 private:
-  LogicalResult findWaits(KernelOp kernel);
-  void findLastGives(ArrayRef<Trace> traces);
-  void mergeArrivals(KernelOp kernel, const ScheduleAnalysis &analysis);
-  void chooseNamed(KernelOp kernel, const ScheduleAnalysis &analysis);
+  FailureOr<BarrierPlan> makePlan(KernelOp kernel);
   void declareBarriers(KernelOp kernel);
   void rewriteRole(RoleOp role);
   void rewriteBegin(RoleOp role, Operation *op, ChannelOp channel);
@@ -111,32 +72,6 @@ private:
   void rewriteTurn(RoleOp role, Operation *op);
   void rewriteWorkTiles(RoleOp role, const WaitEdge &wait);
 
-  /// Whether the wait was found to be necessary.
-  bool isNeeded(WaitEdge::Kind kind, Operation *declaration, Operation *op) {
-    return llvm::is_contained(waits, WaitEdge{kind, declaration, op});
-  }
-  bool needsFree(Operation *channel) {
-    return llvm::any_of(waits, [&](const WaitEdge &wait) {
-      if (wait.kind == WaitEdge::WorkTile ||
-          (wait.kind == WaitEdge::Drain && writes(getRole(wait.op), channel)))
-        return false;
-      return wait.declaration == channel;
-    });
-  }
-  /// Whether the role ever waits when it takes an accumulator.
-  bool needsTakes(Operation *accumulator, RoleOp taker) {
-    return waitingTakers.contains({accumulator, taker});
-  }
-  /// Whether anyone waits for what `giver` gives.
-  bool needsTurn(Operation *accumulator, RoleOp giver) {
-    return llvm::any_of(waits, [&](const WaitEdge &wait) {
-      return wait.declaration == accumulator &&
-             (wait.kind == WaitEdge::Drain) == (getRole(wait.op) == giver);
-    });
-  }
-
-  Arrival getPutArrival(RoleOp role, ChannelOp channel);
-  Arrival getReleaseArrival(RoleOp role, ChannelOp channel);
   int64_t getCount(RoleOp role, Arrival arrival) {
     return arrival == Arrival::Threads ? role.getThreads() : 1;
   }
@@ -153,19 +88,7 @@ private:
       FenceOp::create(builder, loc, FenceKind::ProxyAsync);
   }
 
-  std::vector<WaitEdge> waits;
-  /// Gets that return more than what their role holds already.
-  DenseSet<Operation *> openings;
-  /// Channels whose content comes with that of another.
-  DenseMap<Operation *, ChannelOp> mergedChannels;
-  /// Channels with a named barrier.
-  DenseSet<Operation *> namedChannels;
-  /// Accumulators and the roles that wait for them. The takes in `waits` are
-  /// erased as roles are rewritten.
-  DenseSet<std::pair<Operation *, Operation *>> waitingTakers;
-  /// Gives that others wait for in the last step of a work tile only, and the
-  /// takes of other steps.
-  DenseSet<Operation *> lastGives, unmatchedTakes;
+  BarrierPlan plan;
   /// Where buffers overlap in shared memory, the roles whose threads access it.
   DenseSet<Operation *> sharingRoles;
   llvm::MapVector<Operation *, Barriers> channelBarriers;
@@ -179,198 +102,6 @@ private:
   DenseMap<std::tuple<Operation *, Operation *, unsigned>, Value> cursors;
 };
 } // namespace
-
-Arrival InsertBarriers::getPutArrival(RoleOp role, ChannelOp channel) {
-  SmallVector<Operation *> users = getSlotUsers<AcquireOp>(role, channel);
-  if (llvm::any_of(users, isTensorCore))
-    return Arrival::Commit;
-  return llvm::any_of(users, llvm::IsaPred<LoadAsyncOp>) ? Arrival::Bytes
-                                                         : Arrival::Threads;
-}
-
-Arrival InsertBarriers::getReleaseArrival(RoleOp role, ChannelOp channel) {
-  SmallVector<Operation *> users = getSlotUsers<GetOp>(role, channel);
-  return llvm::any_of(users, isTensorCore) ? Arrival::Commit : Arrival::Threads;
-}
-
-//===----------------------------------------------------------------------===//
-// Analysis
-//===----------------------------------------------------------------------===//
-
-/// Says why a wait stands.
-static void explain(KernelOp kernel, const WaitEdge &wait,
-                    const ScheduleConflict &reason) {
-  static constexpr StringRef names[] = {
-      "wait-free", "wait-turn", "wait-work-tile", "wait-overlap", "wait-drain"};
-  remark::passed(wait.op->getLoc(), remark::RemarkOpts::name(names[wait.kind])
-                                        .category("lpfa-barriers")
-                                        .function(kernel.getSymName()))
-      << describe(wait, reason);
-}
-
-LogicalResult InsertBarriers::findWaits(KernelOp kernel) {
-  std::optional<FailureOr<std::vector<Trace>>> documented;
-  if (ordering == Ordering::Documented)
-    documented = runTraces(kernel, ordering);
-  auto &traces = documented ? *documented : getAnalysis<KernelTraces>().traces;
-  if (failed(traces))
-    return failure();
-  ScheduleAnalysis analysis(*traces);
-  analysis.addOverlaps(kernel);
-  ScheduleConflict conflict;
-  std::optional<std::vector<WaitEdge>> found = analysis.findWaits(&conflict);
-  if (!found)
-    return emitConflict(kernel, conflict);
-  waits = std::move(*found);
-  for (const WaitEdge &wait : waits)
-    if (wait.kind == WaitEdge::Turn)
-      waitingTakers.insert({wait.declaration, getRole(wait.op)});
-  for (auto [wait, reason] : llvm::zip(waits, analysis.getReasons()))
-    explain(kernel, wait, reason);
-  for (const Trace &trace : *traces)
-    kernel.walk([&](GetOp get) {
-      if (trace.isOpening(get))
-        openings.insert(get);
-    });
-  findLastGives(*traces);
-  mergeArrivals(kernel, analysis);
-  chooseNamed(kernel, analysis);
-  return success();
-}
-
-/// Where a role is waited for only after what it gives in the last step of a
-/// work tile, it arrives only then, and uses are counted by work tiles.
-void InsertBarriers::findLastGives(ArrayRef<Trace> traces) {
-  // By accumulator and role: a wait of the giver itself needs every arrival.
-  llvm::MapVector<std::pair<Operation *, Operation *>, bool> isLastOnly;
-  auto forEachTurn = [&](auto callback) {
-    for (const Trace &trace : traces)
-      for (const Trace::Turn &turn : trace.getTurns())
-        callback(turn, isLastOnly[{turn.accumulator, getRole(turn.give)}]);
-  };
-  forEachTurn([](const Trace::Turn &, bool &isLast) { isLast = true; });
-  forEachTurn([&](const Trace::Turn &turn, bool &isLast) {
-    isLast &= isa<AtOp>(turn.give->getParentOp()) &&
-              turn.isLastStep ==
-                  isNeeded(WaitEdge::Turn, turn.accumulator, turn.take);
-  });
-  for (const WaitEdge &wait : waits)
-    if (wait.kind == WaitEdge::Drain)
-      isLastOnly[{wait.declaration, getRole(wait.op)}] = false;
-  forEachTurn([&](const Trace::Turn &turn, bool &isLast) {
-    if (!isLast)
-      return;
-    lastGives.insert(turn.give);
-    if (!turn.isLastStep)
-      unmatchedTakes.insert(turn.take);
-  });
-}
-
-/// The op that acquires the channel's slots for copies to fill, where it is the
-/// only one.
-static AcquireOp getFilledByCopies(ChannelOp channel) {
-  AcquireOp found;
-  for (Operation *user : channel.getChannel().getUsers()) {
-    auto acquire = dyn_cast<AcquireOp>(user);
-    if (!acquire)
-      continue;
-    if (found || !llvm::all_of(acquire->getUsers(), llvm::IsaPred<LoadAsyncOp>))
-      return nullptr;
-    found = acquire;
-  }
-  return found;
-}
-
-/// The first op that fills what is acquired, in the block of the acquire.
-static Operation *getFirstCopy(AcquireOp acquire) {
-  for (Operation &op : llvm::make_range(std::next(acquire->getIterator()),
-                                        acquire->getBlock()->end()))
-    if (llvm::is_contained(acquire->getUsers(), &op))
-      return &op;
-  return nullptr;
-}
-
-/// Where copies into one channel stand among those into another, who waits for
-/// the other's content need not wait for the one's: one barrier counts the
-/// bytes of both.
-void InsertBarriers::mergeArrivals(KernelOp kernel,
-                                   const ScheduleAnalysis &analysis) {
-  auto channels = llvm::to_vector(kernel.getBody().getOps<ChannelOp>());
-  DenseSet<Operation *> hosts;
-  for (ChannelOp channel : channels) {
-    AcquireOp inner = getFilledByCopies(channel);
-    if (!inner || hosts.contains(channel) || multiplies(getRole(inner)))
-      continue;
-    for (ChannelOp with : channels) {
-      AcquireOp outer = getFilledByCopies(with);
-      if (!outer || with == channel || mergedChannels.contains(with) ||
-          getRole(inner) != getRole(outer))
-        continue;
-      // The slot is the other's next when its latest use has been read, and the
-      // bytes of both are expected before the barrier's arrival.
-      Operation *begin = outer->getBlock()->findAncestorOpInBlock(*inner);
-      Operation *copy = getFirstCopy(outer);
-      if (!isNeeded(WaitEdge::Free, with, outer) || !begin || !copy ||
-          !outer->isBeforeInBlock(begin) || !begin->isBeforeInBlock(copy) ||
-          !analysis.comesWith(channel, with))
-        continue;
-      mergedChannels[channel] = with;
-      hosts.insert(with);
-      ++mergedBarriers;
-      remark::passed(inner->getLoc(), remark::RemarkOpts::name("merged")
-                                          .category("lpfa-barriers")
-                                          .function(kernel.getSymName()))
-          << llvm::formatv("content of '{0}' comes with that of '{1}': who "
-                           "reads it has waited for that",
-                           channel.getName(), with.getName())
-                 .str();
-      break;
-    }
-  }
-}
-
-/// Hands over from team to team what costs least: by named barriers, as long as
-/// there are any, where each content is got before the next is put.
-void InsertBarriers::chooseNamed(KernelOp kernel,
-                                 const ScheduleAnalysis &analysis) {
-  // Number 0 is the kernel's, and each warpgroup may have one for its team.
-  int64_t left = TargetModel::namedBarriers - 1 -
-                 int64_t(*kernel.getThreads()) /
-                     (TargetModel::warpThreads * TargetModel::warpgroupWarps);
-  for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>()) {
-    RoleOp writer, reader;
-    bool isBetweenTeams = channel.getStages() == 1;
-    for (Operation *user : channel.getChannel().getUsers()) {
-      RoleOp &role = isa<AcquireOp, PutOp>(user) ? writer : reader;
-      isBetweenTeams &= !role || role == getRole(user);
-      role = getRole(user);
-    }
-    if (!isBetweenTeams || !writer || !reader || writer.getElected() ||
-        reader.getElected() ||
-        getPutArrival(writer, channel) != Arrival::Threads || left == 0 ||
-        !analysis.isHandedOverInTurn(channel))
-      continue;
-    auto getSlots = [&](Handover handover) {
-      return getIssueSlots(handover, writer.getWarps(), reader.getWarps());
-    };
-    int64_t named = getSlots(Handover::Named),
-            each = getSlots(Handover::EachThread),
-            one = getSlots(Handover::OneThread);
-    if (named >= std::min(each, one))
-      continue;
-    --left;
-    namedChannels.insert(channel);
-    ++namedBarriers;
-    remark::passed(channel.getLoc(), remark::RemarkOpts::name("named")
-                                         .category("lpfa-barriers")
-                                         .function(kernel.getSymName()))
-        << llvm::formatv("content of '{0}' is handed over at a named barrier: "
-                         "{1} issue slots a use, an mbarrier {2} with an "
-                         "arrival a thread, {3} with one a team",
-                         channel.getName(), named, each, one)
-               .str();
-  }
-}
 
 //===----------------------------------------------------------------------===//
 // Barriers
@@ -407,20 +138,20 @@ void InsertBarriers::declareBarriers(KernelOp kernel) {
         freeCount += getCount(role, arrival);
       }
     }
-    if (!mergedChannels.contains(channel)) {
+    if (!plan.mergedChannels.contains(channel)) {
       std::string names = channel.getName().str();
       for (ChannelOp other : kernel.getBody().getOps<ChannelOp>())
-        if (mergedChannels.lookup(other) == channel)
+        if (plan.mergedChannels.lookup(other) == channel)
           names += " and " + other.getName().str();
       made.full = declare(channel, "full", channel.getStages(), putCount,
                           "content of " + names + " is there",
-                          namedChannels.contains(channel));
+                          plan.namedChannels.contains(channel));
     }
-    if (needsFree(channel))
+    if (plan.needsFree(channel))
       made.free = declare(channel, "free", channel.getStages(), freeCount,
                           "content of " + channel.getName() + " has been read");
   }
-  for (const WaitEdge &wait : waits) {
+  for (const WaitEdge &wait : plan.waits) {
     if (wait.kind != WaitEdge::WorkTile)
       continue;
     auto channel = cast<ChannelOp>(wait.declaration);
@@ -447,7 +178,7 @@ void InsertBarriers::declareBarriers(KernelOp kernel) {
       for (Operation *other : accumulator.getBuffer().getUsers()) {
         RoleOp giver = getRole(other);
         if (barrier || !isa<GiveOp>(other) || giver == taker ||
-            !needsTurn(accumulator, giver))
+            !plan.needsTurn(accumulator, giver))
           continue;
         bool commits = multiplies(giver);
         barrier = declare(
@@ -496,11 +227,11 @@ void InsertBarriers::rewriteBegin(RoleOp role, Operation *op,
   OpBuilder builder(op);
   Value cursor = getCursor(role, channel);
   const Barriers &made = channelBarriers[channel];
-  ChannelOp with = mergedChannels.lookup(channel);
+  ChannelOp with = plan.mergedChannels.lookup(channel);
   Value full = with ? channelBarriers[with].full : made.full;
   Value fullCursor = with ? getCursor(role, with) : cursor;
   if (auto acquire = dyn_cast<AcquireOp>(op)) {
-    if (isNeeded(WaitEdge::Free, channel, op))
+    if (plan.isNeeded(WaitEdge::Free, channel, op))
       emitWait(builder, made.free, cursor, channel.getStages());
     if (made.put == Arrival::Bytes) {
       int64_t bytes = 0;
@@ -513,7 +244,7 @@ void InsertBarriers::rewriteBegin(RoleOp role, Operation *op,
       ExpectBytesOp::create(builder, op->getLoc(), full, fullCursor, bytes,
                             /*no_arrival=*/bool(with));
     }
-  } else if (openings.contains(op) && !with) {
+  } else if (plan.openings.contains(op) && !with) {
     emitWait(builder, made.full, cursor, 0);
   }
   auto slot = SlotAtOp::create(builder, op->getLoc(), op->getResultTypes(),
@@ -577,10 +308,11 @@ void InsertBarriers::rewriteTurn(RoleOp role, Operation *op) {
   OpBuilder builder(op);
   Operation *accumulator = op->getOperand(0).getDefiningOp();
   if (isa<TakeOp>(op)) {
-    if (needsTakes(accumulator, role) && !unmatchedTakes.contains(op)) {
+    if (plan.needsTakes(accumulator, role) &&
+        !plan.unmatchedTakes.contains(op)) {
       Value barrier = turnBarriers.lookup({accumulator, role});
       Value cursor = getCursor(role, accumulator, Counts::Takes);
-      if (isNeeded(WaitEdge::Turn, accumulator, op))
+      if (plan.isNeeded(WaitEdge::Turn, accumulator, op))
         emitWait(builder, barrier, cursor, 0);
       AdvanceOp::create(builder, op->getLoc(), cursor);
     }
@@ -591,7 +323,7 @@ void InsertBarriers::rewriteTurn(RoleOp role, Operation *op) {
         continue;
       bool commits = multiplies(role);
       Value cursor = getCursor(role, accumulator, Counts::Gives);
-      if (lastGives.contains(op)) {
+      if (plan.lastGives.contains(op)) {
         Value isLast = cast<AtOp>(op->getParentOp()).getBody().getArgument(2);
         auto branch = scf::IfOp::create(builder, op->getLoc(), isLast);
         builder.setInsertionPoint(branch.thenYield());
@@ -639,7 +371,7 @@ void InsertBarriers::rewriteWorkTiles(RoleOp role, const WaitEdge &wait) {
 void InsertBarriers::rewriteRole(RoleOp role) {
   // Waits before other ops first, while these are as analyzed. The role's
   // cursor of the channel, or of the turns it gave, is one past the latest use.
-  for (const WaitEdge &wait : waits) {
+  for (const WaitEdge &wait : plan.waits) {
     if (wait.kind == WaitEdge::WorkTile)
       rewriteWorkTiles(role, wait);
     if (wait.kind < WaitEdge::Overlap || !role->isAncestor(wait.op))
@@ -680,17 +412,21 @@ void InsertBarriers::rewriteRole(RoleOp role) {
   }
 }
 
+FailureOr<BarrierPlan> InsertBarriers::makePlan(KernelOp kernel) {
+  if (ordering == Ordering::Documented) {
+    FailureOr<std::vector<Trace>> traces = runTraces(kernel, ordering);
+    return failed(traces) ? FailureOr<BarrierPlan>()
+                          : BarrierPlan::get(kernel, *traces);
+  }
+  auto &traces = getAnalysis<KernelTraces>().traces;
+  return failed(traces) ? FailureOr<BarrierPlan>()
+                        : BarrierPlan::get(kernel, *traces);
+}
+
 void InsertBarriers::runOnOperation() {
   KernelOp kernel = getOperation();
   if (kernel.getStage() != Stage::Placed)
     return;
-  waits.clear();
-  openings.clear();
-  mergedChannels.clear();
-  namedChannels.clear();
-  waitingTakers.clear();
-  lastGives.clear();
-  unmatchedTakes.clear();
   channelBarriers.clear();
   workTileBarriers.clear();
   turnBarriers.clear();
@@ -700,8 +436,12 @@ void InsertBarriers::runOnOperation() {
     for (RoleOp role : kernel.getBody().getOps<RoleOp>())
       if (accessesShared(role))
         sharingRoles.insert(role);
-  if (failed(findWaits(kernel)))
+  FailureOr<BarrierPlan> made = makePlan(kernel);
+  if (failed(made))
     return signalPassFailure();
+  plan = std::move(*made);
+  mergedBarriers += plan.mergedChannels.size();
+  namedBarriers += plan.namedChannels.size();
   declareBarriers(kernel);
   for (RoleOp role : kernel.getBody().getOps<RoleOp>())
     rewriteRole(role);
