@@ -60,7 +60,9 @@ MAX_ELEMENTS = 1 << 23
 PART = 1 << 15  # blocks that `fuzz` has in one launch
 WIDTHS = (1, 31, 32, 33, 127, 128, 129, 1000, 1152, 2056, 4096, 8192, 8200,
           16384, 16385, 32768, 50000, 65536, 65537, 65536, 131072)
-BLOCK_WIDTHS = (1, 31, 32, 33, 127, 128, 129, 256, 512, 520, 1000, 1024, 1152,
+NARROW_WIDTHS = (1, 31, 32, 60, 64, 96, 100, 128, 200, 256, 260, 512, 600, 768,
+                 1024, 1536)
+BLOCK_WIDTHS = (1, 31, 32, 33, 64, 96, 127, 128, 129, 256, 512, 520, 1000, 1024, 1152,
                 2048, 2056, 3072, 3500, 4096, 5120, 8192, 8200, 16384, 16385)
 
 
@@ -327,6 +329,38 @@ def norm_block_cases(modules):
         yield case(f"blocks-any-{kind[1]}", (33 + i, width), kind, {})
 
 
+def narrow_norm_cases(modules):
+    """Normalized rows of which a warp has several, in all formats."""
+    kinds = (("bf16", "bf16", (Quantize(),), ()),
+             ("bf16", "f32", (Quantize("e5m2", row_major=False, blocked=True),),
+              ("rstd",)),
+             ("f32", "f32", (Quantize(rule="floor", blocked=True),), ("y",)),
+             ("bf16", "bf16", (Quantize(blocked=True),), ("y", "rstd")),
+             # Rows end with a byte.
+             ("f16", "bf16", (Quantize("e2m1"),), ("y", "rstd")),
+             ("f32", "bf16", (Quantize("e2m3", blocked=True),), ()),
+             ("bf16", "bf16", (Quantize("e3m2"),), ()))
+    for i, width in enumerate(NARROW_WIDTHS):
+        for j in (0, 1 + i % (3 if width % 4 else 6)):
+            kind = kinds[j]
+            dtype, weight, *_ = kind
+            for rank, shapes in (
+                    (2, ((1, {}), (37, {"offset": 16}),
+                         (1000, {"row_padding": 8}), (0, {}))),
+                    (4, ((2, 3, 11), (1, 2, 129)))):
+                plan = f"narrow-{rank}d-{width}-{j}"
+                modules[plan] = blocks.module(rank, width, dtype, weight, dtype,
+                                              *kind[2:])
+                for shape in shapes:
+                    options = {}
+                    if rank == 2:
+                        *shape, options = shape
+                    shape = (*shape, width)
+                    yield Case("rms_norm, narrow", plan, "f", shape,
+                               functools.partial(make_norm_blocks, shape,
+                                                 *kind), options)
+
+
 def backward_cases(modules):
     """Gradients of normalized rows; more rows than there are partial sums."""
     kinds = ({}, {"codes": "e4m3", "weight": "f32"},
@@ -366,7 +400,8 @@ def all_cases():
     modules = {}
     cases = [case for make in (quantize_cases, nvfp4_cases, dequantize_cases,
                                layout_cases, jagged_cases, norm_cases,
-                               norm_block_cases, backward_cases)
+                               norm_block_cases, narrow_norm_cases,
+                               backward_cases)
              for case in make(modules)]
     return modules, cases
 

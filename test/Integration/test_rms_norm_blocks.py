@@ -83,6 +83,13 @@ def test_blocks(ops, tmp_path):
     check(tmp_path, (67, 520), ops, ["y", "rstd"])
 
 
+# A warp has 32 rows.
+@pytest.mark.parametrize("ops", [SQUARES, ROW_MAJOR, COLUMNS, BOTH, FP4], ids=str)
+@pytest.mark.parametrize("shape", [(129, 4), (260, 128), (2, 35, 96)], ids=str)
+def test_narrow(shape, ops, tmp_path):
+    check(tmp_path, shape, ops, ["y", "rstd"], weight="f32")
+
+
 @pytest.mark.parametrize("ops", [SQUARES, BOTH], ids=str)
 @pytest.mark.parametrize("shape", [(33, 1000), (1, 16392)], ids=str)
 def test_any_width(shape, ops, tmp_path):
@@ -102,13 +109,14 @@ def test_no_rows(tmp_path):
     check(tmp_path, (0, 64), SQUARES, ["y"])
 
 
+@pytest.mark.parametrize("columns", [96, 200])
 @pytest.mark.parametrize("ops", [ROW_MAJOR, BOTH], ids=str)
-def test_not_finite(ops, tmp_path):
+def test_not_finite(ops, columns, tmp_path):
     """NaN and infinities of rows and weights reach the scales of their blocks,
     but no padding."""
-    x, w = sample((35, 200), "bf16"), sample((200,), "f32", seed=1)
+    x, w = sample((35, columns), "bf16"), sample((columns,), "f32", seed=1)
     x[0] = 0
     x[34, 40] = np.nan
     x[2, 3] = np.inf
-    w[9], w[199] = np.inf, np.nan
+    w[9], w[columns - 1] = np.inf, np.nan
     check(tmp_path, x.shape, ops, ["rstd"], weight="f32", x=x, w=w)

@@ -66,13 +66,13 @@ func.func @f(%x: tensor<{rows}{width}x{dtype}>, %w: tensor<{width}x{weight}>)
 
 
 def check(folder, shape, results, dtype="bf16", weight="bf16", output="bf16",
-          chip="sm_90a", x=None, width=None):
+          chip="sm_90a", x=None, w=None, width=None):
     tool("lpfa-compile")
     lpfa.compile(module(len(shape), width or shape[-1], dtype, weight, output,
                         results),
                  folder, emit=["ptx", "plan"], chip=chip, bin_dir=BIN_DIR)
     x = sample(shape, dtype) if x is None else x
-    w = sample(shape[-1:], weight, seed=1)
+    w = sample(shape[-1:], weight, seed=1) if w is None else w
     actual = launch(folder, "f", [bits(x), bits(w)], tool("lpfa-sim"),
                     fill=0xA5, options=["--schedule=random"])
     y, rstd = norm.rms_norm(x, w, np.float32(1e-6))
@@ -110,6 +110,33 @@ def test_any_width(dtype, shape, width, tmp_path):
 def test_types(dtype, weight, output, chip, tmp_path):
     check(tmp_path, (3, 2600), ["y", "rstd", "q", "s"], dtype, weight, output,
           chip)
+
+
+# Rows of which a warp has several: one column, ragged and whole ones of four to
+# 32 lanes, more rows than a tile's.
+@pytest.mark.parametrize("shape, dtype, weight, output", [
+    ((600, 1), "bf16", "bf16", "bf16"), ((517, 32), "f16", "f32", "f16"),
+    ((9, 40), "f32", "bf16", "bf16"), ((261, 64), "bf16", "f32", "bf16"),
+    ((140, 100), "f32", "f32", "f32"), ((300, 128), "bf16", "bf16", "bf16"),
+    ((66, 160), "bf16", "bf16", "bf16"), ((71, 255), "f16", "f16", "f32"),
+    ((130, 256), "bf16", "bf16", "bf16"), ((2, 3, 5, 96), "f16", "bf16", "f16"),
+], ids=str)
+@pytest.mark.parametrize("chip", ["sm_90a", "sm_100a"])
+def test_narrow(shape, dtype, weight, output, chip, tmp_path):
+    check(tmp_path, shape, ["y", "rstd", "q", "s", "b"], dtype, weight, output,
+          chip)
+
+
+@pytest.mark.parametrize("columns", [96, 128, 256])
+def test_narrow_not_finite(columns, tmp_path):
+    """NaN and infinities of rows and weights reach the scales of their blocks,
+    but no padding."""
+    x, w = sample((35, columns), "bf16"), sample((columns,), "f32", seed=1)
+    x[0] = 0
+    x[34, 40] = np.nan
+    x[2, 3] = np.inf
+    w[9], w[70] = np.inf, np.nan
+    check(tmp_path, x.shape, ["q", "s", "b"], weight="f32", x=x, w=w)
 
 
 @pytest.mark.parametrize("results", [["y"], ["y", "rstd"], ["q", "b"]], ids=str)

@@ -20,6 +20,11 @@
 // CHECK-DAG: all_65536_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: norm_squares_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: norm_squares_rms_norm_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: norm_128_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: norm_720_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: all_256_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: squares_128_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: squares_256_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: squares_4096_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: both_520_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: norm_both_rms_norm_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
@@ -168,6 +173,71 @@ func.func @norm_both(%x: tensor<?x?xf32>, %w: tensor<?xf32>)
       : tensor<?x?xf8E8M0FNU> -> tensor<?x?x32x4x4xf8E8M0FNU>
   return %y, %q, %s, %p, %c : tensor<?x?xbf16>, tensor<?x?xf8E4M3FN>,
       tensor<?x?xf8E8M0FNU>, tensor<?x?xf8E5M2>, tensor<?x?x32x4x4xf8E8M0FNU>
+}
+
+func.func @norm_128(%x: tensor<?x128xbf16>, %w: tensor<128xbf16>)
+    -> (tensor<?x128xf8E4M3FN>, tensor<?x4xf8E8M0FNU>) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x128xbf16>, tensor<128xbf16> -> tensor<?x128xbf16>
+  %q, %s = lpfa.quantize %y axis(1)
+      : tensor<?x128xbf16> -> tensor<?x128xf8E4M3FN>, tensor<?x4xf8E8M0FNU>
+  return %q, %s : tensor<?x128xf8E4M3FN>, tensor<?x4xf8E8M0FNU>
+}
+
+func.func @norm_720(%x: tensor<?x720xbf16>, %w: tensor<720xf32>)
+    -> (tensor<?x720xf8E4M3FN>, tensor<?x23xf8E8M0FNU>) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x720xbf16>, tensor<720xf32> -> tensor<?x720xbf16>
+  %q, %s = lpfa.quantize %y axis(1)
+      : tensor<?x720xbf16> -> tensor<?x720xf8E4M3FN>, tensor<?x23xf8E8M0FNU>
+  return %q, %s : tensor<?x720xf8E4M3FN>, tensor<?x23xf8E8M0FNU>
+}
+
+func.func @all_256(%x: tensor<?x256xf32>, %w: tensor<256xf32>)
+    -> (tensor<?x256xbf16>, tensor<?xf32>, tensor<?x256xf6E2M3FN>,
+        tensor<?x2x32x4x4xf8E8M0FNU>) {
+  %y, %r = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x256xf32>, tensor<256xf32> -> tensor<?x256xbf16>, tensor<?xf32>
+  %q, %s = lpfa.quantize %y axis(1)
+      : tensor<?x256xbf16> -> tensor<?x256xf6E2M3FN>, tensor<?x8xf8E8M0FNU>
+  %b = lpfa.pack_scales %s
+      : tensor<?x8xf8E8M0FNU> -> tensor<?x2x32x4x4xf8E8M0FNU>
+  return %y, %r, %q, %b : tensor<?x256xbf16>, tensor<?xf32>,
+      tensor<?x256xf6E2M3FN>, tensor<?x2x32x4x4xf8E8M0FNU>
+}
+
+func.func @squares_128(%x: tensor<?x128xbf16>, %w: tensor<128xbf16>)
+    -> (tensor<?x128xf8E4M3FN>, tensor<?x1x32x4x4xf8E8M0FNU>,
+        tensor<1x?x32x4x4xf8E8M0FNU>) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x128xbf16>, tensor<128xbf16> -> tensor<?x128xbf16>
+  %q, %s = lpfa.quantize %y axis(1) square
+      : tensor<?x128xbf16> -> tensor<?x128xf8E4M3FN>, tensor<?x4xf8E8M0FNU>
+  %p, %t = lpfa.quantize %y axis(0) square
+      : tensor<?x128xbf16> -> tensor<?x128xf8E4M3FN>, tensor<?x128xf8E8M0FNU>
+  %b = lpfa.pack_scales %s
+      : tensor<?x4xf8E8M0FNU> -> tensor<?x1x32x4x4xf8E8M0FNU>
+  %c = lpfa.pack_scales %t transposed
+      : tensor<?x128xf8E8M0FNU> -> tensor<1x?x32x4x4xf8E8M0FNU>
+  return %q, %b, %c : tensor<?x128xf8E4M3FN>, tensor<?x1x32x4x4xf8E8M0FNU>,
+      tensor<1x?x32x4x4xf8E8M0FNU>
+}
+
+func.func @squares_256(%x: tensor<?x256xbf16>, %w: tensor<256xbf16>)
+    -> (tensor<?x256xf8E4M3FN>, tensor<?x2x32x4x4xf8E8M0FNU>,
+        tensor<2x?x32x4x4xf8E8M0FNU>) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x256xbf16>, tensor<256xbf16> -> tensor<?x256xbf16>
+  %q, %s = lpfa.quantize %y axis(1) square
+      : tensor<?x256xbf16> -> tensor<?x256xf8E4M3FN>, tensor<?x8xf8E8M0FNU>
+  %p, %t = lpfa.quantize %y axis(0) square
+      : tensor<?x256xbf16> -> tensor<?x256xf8E4M3FN>, tensor<?x256xf8E8M0FNU>
+  %b = lpfa.pack_scales %s
+      : tensor<?x8xf8E8M0FNU> -> tensor<?x2x32x4x4xf8E8M0FNU>
+  %c = lpfa.pack_scales %t transposed
+      : tensor<?x256xf8E8M0FNU> -> tensor<2x?x32x4x4xf8E8M0FNU>
+  return %q, %b, %c : tensor<?x256xf8E4M3FN>, tensor<?x2x32x4x4xf8E8M0FNU>,
+      tensor<2x?x32x4x4xf8E8M0FNU>
 }
 
 func.func @squares_4096(%x: tensor<?x4096xbf16>, %w: tensor<4096xf32>)

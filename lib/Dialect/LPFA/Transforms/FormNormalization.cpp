@@ -25,17 +25,31 @@ static constexpr int64_t kMaxKeptBytes = 32768;
 /// The most of a row that a CTA has; wider ones are shared by a cluster.
 static constexpr int64_t kMaxCTAColumns = 16384;
 
-/// A tile of whole rows: as many as 256 threads have with eight vectors of
-/// eight elements each.
-static SmallVector<int64_t> chooseRowTile(int64_t columns) {
-  constexpr int64_t elements = 16384;
-  int64_t width = std::max<int64_t>(256, llvm::PowerOf2Ceil(columns));
+/// A tile of whole rows: as many as 128 threads have with four vectors of eight
+/// elements each, or all that there are, but no less than a warp's.
+static SmallVector<int64_t> chooseRowTile(RankedTensorType type) {
+  constexpr int64_t elements = 4096, warpElements = 256;
+  int64_t size = type.getShape().take_back(2).front();
+  int64_t columns = type.getShape().back();
+  int64_t width = std::max<int64_t>(kBlockSize, llvm::PowerOf2Ceil(columns));
+  int64_t rows = std::max<int64_t>(elements / width, 1);
+  if (!ShapedType::isDynamic(size))
+    rows = std::clamp<int64_t>(
+        llvm::PowerOf2Ceil(size),
+        std::min(rows, std::max<int64_t>(warpElements / width, 1)), rows);
   // Not more than an eighth of the vectors is to be empty.
-  if (columns > 2048)
-    width = llvm::alignTo(columns, width / 8);
-  return {std::clamp<int64_t>(elements / llvm::PowerOf2Ceil(width), 1, 8),
-          width};
+  if (columns > warpElements)
+    width = llvm::alignTo(columns, std::max(warpElements, width / 8));
+  return {rows, width};
 }
+
+/// The widest rows of which a warp has several, and in blocks, all 32. A tile
+/// of those has an atom's rows.
+static constexpr int64_t kMaxNarrowRow = 1024;
+static constexpr int64_t kMaxNarrowBlockRow = 128;
+
+/// The widest rows of which a CTA has those of a run of an atom.
+static constexpr int64_t kMaxPackedRow = 512;
 
 /// The widest row in blocks that is read once: more CTAs in a cluster would
 /// wait for each other longer than it takes to read rows again.
@@ -59,15 +73,14 @@ static bool isLight(RMSNormOp op, ArrayRef<QuantizedResults> group,
          getBits(op.getOutput().getType()) == 16;
 }
 
-/// A tile of whole rows in blocks of 32: what 1,024 threads of a CTA, or 512
-/// that have twice the registers, or those of a cluster have with eight vectors
-/// of eight elements each. Pairs of warps have 128 columns.
+/// A tile of 32 whole rows in blocks: no more than 1,024 threads of a CTA, or
+/// 512 that have twice the registers, or those of a cluster have with eight
+/// vectors of eight elements each. Pairs of warps have 128 columns.
 static SmallVector<int64_t> chooseBlockRowTile(int64_t columns, bool isLight) {
   int64_t most = isLight ? 2048 : 1024;
   int64_t ctas = llvm::PowerOf2Ceil(llvm::divideCeil(columns, most));
   int64_t width = llvm::alignTo(columns, 128 * ctas);
-  int64_t blocks = llvm::bit_floor(uint64_t(most * ctas / width));
-  return {kBlockSize * (ctas > 1 ? 1 : std::min<int64_t>(blocks, 4)), width};
+  return {kBlockSize, width};
 }
 
 /// The quantizations that a kernel of the normalization can do: those of MX
@@ -165,10 +178,14 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
   });
   if (inBlocks && (ShapedType::isDynamic(columns) || columns > kMaxBlockRow))
     return formBlocks(op, std::move(group));
-  // A CTA that has few rows does not have those of an atom.
+  bool isKnown = !ShapedType::isDynamic(columns);
+  bool isNarrow =
+      isKnown && columns <= (inBlocks ? kMaxNarrowBlockRow : kMaxNarrowRow);
+  // A CTA that has few rows does not have those of a run of an atom.
+  bool canPack = inBlocks || (isKnown && columns <= kMaxPackedRow);
   bool packs = false;
   for (QuantizedResults &results : group) {
-    if (!inBlocks) {
+    if (!canPack) {
       results.writesScales |= !results.packs.empty();
       results.packs.clear();
     }
@@ -177,13 +194,18 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
   bool isUsed = isOutputUsed(op, group);
   bool normalizes = isUsed || !group.empty();
   // A row that is only summed up need not stay.
-  bool isResident = !ShapedType::isDynamic(columns) &&
-                    columns <= (normalizes ? kMaxRow : kMaxCTAColumns);
+  bool isResident =
+      isKnown && columns <= (normalizes ? kMaxRow : kMaxCTAColumns);
   SmallVector<int64_t> tile = {1, kMaxCTAColumns};
-  if (inBlocks)
+  if (isNarrow && inBlocks)
+    tile = {kAtomRows, kMaxNarrowBlockRow};
+  else if (inBlocks)
     tile = chooseBlockRowTile(columns, isLight(op, group, isUsed));
+  else if (packs)
+    tile = {kBlockSize,
+            std::max<int64_t>(kAtomRows, llvm::PowerOf2Ceil(columns))};
   else if (isResident)
-    tile = chooseRowTile(columns);
+    tile = chooseRowTile(type);
   ElementwiseKernel kernel(op, op.getInput(), tile);
   if (failed(kernel.checkSizes()))
     return failure();
@@ -251,7 +273,7 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
   int64_t weightBits =
       op.getWeight().getType().getElementType().getIntOrFloatBitWidth();
   bool keepsWeight =
-      isResident && normalizes && !inBlocks &&
+      isResident && normalizes && !inBlocks && !isNarrow &&
       std::min(tile[1], kMaxCTAColumns) * weightBits / 8 <= kMaxKeptBytes;
   Value kept;
   auto loadKept = [&](OpBuilder &b, ValueRange views) {
@@ -264,7 +286,7 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
     IndexBuilder zero(b, loc);
     SmallVector<Value> place = getFirst(b, loc, coordinates, tile);
     auto x = LoadOp::create(b, loc, getTile(views[0], tile), views[0], place);
-    x.setAhead(inBlocks);
+    x.setAhead(inBlocks && !isNarrow);
     Value weights = kept;
     if (normalizes && !kept)
       weights = loadWeight(b, views, zero.constant(0));
@@ -307,7 +329,7 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
                 loadWeight(b, views, column));
     });
   };
-  if (inBlocks) {
+  if (inBlocks || packs) {
     // Atoms have padding up to 128 rows.
     auto getTiles = [&](IndexBuilder &tiles, ValueRange tensors) {
       SmallVector<Value> bounds;
@@ -321,7 +343,9 @@ LogicalResult lpfa::formRMSNorm(RMSNormOp op) {
       return bounds;
     };
     kernel.launch(kernel.build("rms_norm", getTiles, buildResident),
-                  kernel.getGrid(getTiles), /*persistent=*/true);
+                  kernel.getGrid(getTiles), /*persistent=*/!isNarrow);
+  } else if (isNarrow) {
+    kernel.launch(kernel.build("rms_norm", 0, buildResident));
   } else if (isResident) {
     kernel.launch(kernel.build("rms_norm", 0, buildResident, loadKept),
                   tile[1] > kMaxCTAColumns ? kTilesPerCluster : kTilesPerCTA);

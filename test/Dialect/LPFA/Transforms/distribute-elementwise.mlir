@@ -195,6 +195,93 @@ lpfa.kernel @norm stage(tile) (%X: !in, %W: !weight, %Y: !in) {
 
 // -----
 
+// Sixteen lanes have a row of 128 elements, a warp eight rows. Of the four sums of
+// its rows a lane gives two away, then one, so that four lanes are left for
+// each, and a lane finishes one row.
+
+!in = !lpfa.view<?x128xbf16>
+!weight = !lpfa.view<128xbf16>
+
+// WIDE: gpu.func @narrow
+// CHECK: gpu.func @narrow
+// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
+lpfa.kernel @narrow stage(tile) (%X: !in, %W: !weight, %R: !lpfa.view<?xf32>, %Y: !in) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c128 = arith.constant 128 : index
+  lpfa.for_work (%m) in (%c1) {
+    // CHECK: scf.if
+    // CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+    %x = lpfa.load %X[%m, %c0] : !in -> !lpfa.tile<32x128xbf16>
+    // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+    %w = lpfa.load %W[%c0] : !weight -> !lpfa.tile<128xbf16>
+    %s0 = lpfa.splat 0.0 : !lpfa.tile<32x1024xf32>
+    // CHECK: lpfa.fma nearest
+    %s = lpfa.sum_squares_tile %x into %s0 : !lpfa.tile<32x128xbf16>, !lpfa.tile<32x1024xf32>
+    // CHECK-COUNT-2: gpu.shuffle xor %{{.*}}, %c8_i32
+    // CHECK-COUNT-1: gpu.shuffle xor %{{.*}}, %c4_i32
+    // CHECK: gpu.shuffle xor %{{.*}}, %c2_i32
+    // CHECK: gpu.shuffle xor %{{.*}}, %c1_i32
+    // CHECK: math.sqrt
+    // CHECK-NOT: math.sqrt
+    // CHECK-COUNT-4: gpu.shuffle idx
+    %r = lpfa.rstd_tile %s count(%c128) epsilon(1.0e-6) : !lpfa.tile<32x1024xf32> -> !lpfa.tile<32xf32>
+    // CHECK-COUNT-4: llvm.store %{{.*}} : f32, !llvm.ptr<1>
+    lpfa.store %r -> %R[%m] : !lpfa.tile<32xf32>, !lpfa.view<?xf32>
+    // CHECK-COUNT-4: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+    %y = lpfa.rms_norm_tile %x rstd %r weight %w : !lpfa.tile<32x128xbf16>, !lpfa.tile<32xf32>, !lpfa.tile<128xbf16> -> !lpfa.tile<32x128xbf16>
+    lpfa.store %y -> %Y[%m, %c0] : !lpfa.tile<32x128xbf16>, !in
+    // CHECK: else
+  }
+}
+
+// -----
+
+// A warp has two rows of 768 elements, a thread three pieces of each. Rows that
+// end after a piece and are aligned need no loads by elements; of a thread's
+// pieces only the last of a row may be outside.
+
+!in = !lpfa.view<?x720xbf16>
+!weight = !lpfa.view<720xbf16>
+
+// WIDE: gpu.func @ragged
+// CHECK: gpu.func @ragged
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
+lpfa.kernel @ragged stage(tile) (%X: !in, %W: !weight, %Y: !in) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c720 = arith.constant 720 : index
+  lpfa.for_work (%m) in (%c1) {
+    // CHECK: scf.if
+    // CHECK-COUNT-2: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+    // CHECK: %[[IS_INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %c720
+    // CHECK: scf.if %[[IS_INSIDE]] -> (vector<4xi32>) {
+    // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+    // CHECK: else
+    // CHECK-NEXT: scf.yield %cst
+    // CHECK-COUNT-2: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+    // CHECK: scf.if %[[IS_INSIDE]] -> (vector<4xi32>) {
+    %x = lpfa.load %X[%m, %c0] : !in -> !lpfa.tile<16x768xbf16>
+    %w = lpfa.load %W[%c0] : !weight -> !lpfa.tile<768xbf16>
+    %s0 = lpfa.splat 0.0 : !lpfa.tile<16x1024xf32>
+    %s = lpfa.sum_squares_tile %x into %s0 : !lpfa.tile<16x768xbf16>, !lpfa.tile<16x1024xf32>
+    // CHECK-COUNT-1: gpu.shuffle xor %{{.*}}, %c16_i32
+    // CHECK: gpu.shuffle xor %{{.*}}, %c8_i32
+    // CHECK: gpu.shuffle xor %{{.*}}, %c1_i32
+    // CHECK: math.sqrt
+    // CHECK-COUNT-2: gpu.shuffle idx
+    %r = lpfa.rstd_tile %s count(%c720) epsilon(1.0e-6) : !lpfa.tile<16x1024xf32> -> !lpfa.tile<16xf32>
+    %y = lpfa.rms_norm_tile %x rstd %r weight %w : !lpfa.tile<16x768xbf16>, !lpfa.tile<16xf32>, !lpfa.tile<768xbf16> -> !lpfa.tile<16x768xbf16>
+    // CHECK-COUNT-2: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+    // CHECK: scf.if %[[IS_INSIDE]] {
+    // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+    // CHECK-NEXT: }
+    lpfa.store %y -> %Y[%m, %c0] : !lpfa.tile<16x768xbf16>, !in
+  }
+}
+
+// -----
+
 // A row of 32,768 elements is that of a cluster of two CTAs: each tells both of
 // its partial sums, in one of two places by turns.
 

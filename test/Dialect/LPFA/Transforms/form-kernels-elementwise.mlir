@@ -153,7 +153,7 @@ func.func @jagged(%s: tensor<?x4xf8E8M0FNU>, %o: tensor<?xi32>, %n: index)
 // CHECK-SAME:    (%[[X:.+]]: !lpfa.view<?x4096xbf16>, %[[W:.+]]: !lpfa.view<4096xbf16>, %[[Q:.+]]: !lpfa.view<?x4096xf8E4M3FN>, %[[S:.+]]: !lpfa.view<?x128xf8E8M0FNU>)
 // CHECK-DAG:     %[[WEIGHT:.+]] = lpfa.load %[[W]][%{{.+}}] : <4096xbf16> -> <4096xbf16>
 // CHECK:         lpfa.for_work (%[[M:.+]], %{{.+}}) in
-// CHECK:           %[[TILE:.+]] = lpfa.load %[[X]][%{{.+}}, %{{.+}}] : <?x4096xbf16> -> <4x4096xbf16>
+// CHECK:           %[[TILE:.+]] = lpfa.load %[[X]][%{{.+}}, %{{.+}}] : <?x4096xbf16> -> <1x4096xbf16>
 // CHECK:           %[[SUMS:.+]] = lpfa.sum_squares_tile %[[TILE]] into
 // CHECK:           %[[R:.+]] = lpfa.rstd_tile %[[SUMS]] count(%{{.+}}) epsilon(9.99999997E-7)
 // CHECK:           %[[Y:.+]] = lpfa.rms_norm_tile %[[TILE]] rstd %[[R]] weight %[[WEIGHT]]
@@ -167,6 +167,73 @@ func.func @norm(%x: tensor<?x4096xbf16>, %w: tensor<4096xbf16>)
   %q, %s = lpfa.quantize %y axis(1)
       : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU>
   return %q, %s : tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU>
+}
+
+// -----
+
+// Narrow rows: a work tile has some, a run of an atom's where scales are packed,
+// or no more than there are.
+// CHECK-LABEL: lpfa.kernel @narrow_rms_norm stage(tile)
+// CHECK:         lpfa.for_work
+// CHECK:           lpfa.load %{{.+}} : <?x200xbf16> -> <16x256xbf16>
+// CHECK:           lpfa.load %{{.+}} : <200xf32> -> <256xf32>
+// CHECK-LABEL: lpfa.kernel @narrow_rms_norm_0 stage(tile)
+// CHECK:         lpfa.for_work
+// CHECK:           lpfa.load %{{.+}} : <?x200xbf16> -> <32x256xbf16>
+// CHECK:           lpfa.quantize_tile %{{.+}} axis(1)
+// CHECK:           lpfa.pack_atom %{{.+}} : <32x8xf8E8M0FNU> -> <2x32x1x4xf8E8M0FNU>
+// CHECK-LABEL: lpfa.kernel @narrow_rms_norm_1 stage(tile)
+// CHECK:         lpfa.for_work
+// CHECK:           lpfa.load %{{.+}} : <?x12x600xbf16> -> <4x768xbf16>
+// CHECK-LABEL: lpfa.kernel @narrow_rms_norm_2 stage(tile)
+// CHECK:         lpfa.for_work
+// CHECK:           lpfa.load %{{.+}} : <?x3x64xbf16> -> <4x64xbf16>
+// CHECK-LABEL: func.func @narrow(
+// CHECK-COUNT-4: lpfa.launch
+// CHECK-NOT:     lpfa.launch
+func.func @narrow(%x: tensor<?x200xbf16>, %w: tensor<200xf32>,
+                  %z: tensor<?x12x600xbf16>, %v: tensor<600xbf16>,
+                  %a: tensor<?x3x64xbf16>, %u: tensor<64xbf16>)
+    -> (tensor<?x200xbf16>, tensor<?x200xf8E4M3FN>,
+        tensor<?x2x32x4x4xf8E8M0FNU>, tensor<?x12x600xbf16>,
+        tensor<?x3x64xbf16>) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x200xbf16>, tensor<200xf32> -> tensor<?x200xbf16>
+  %n = lpfa.rms_norm %x weight %w epsilon(1.0e-5)
+      : tensor<?x200xbf16>, tensor<200xf32> -> tensor<?x200xbf16>
+  %q, %s = lpfa.quantize %n axis(1)
+      : tensor<?x200xbf16> -> tensor<?x200xf8E4M3FN>, tensor<?x7xf8E8M0FNU>
+  %b = lpfa.pack_scales %s
+      : tensor<?x7xf8E8M0FNU> -> tensor<?x2x32x4x4xf8E8M0FNU>
+  %m = lpfa.rms_norm %z weight %v epsilon(1.0e-6)
+      : tensor<?x12x600xbf16>, tensor<600xbf16> -> tensor<?x12x600xbf16>
+  %k = lpfa.rms_norm %a weight %u epsilon(1.0e-6)
+      : tensor<?x3x64xbf16>, tensor<64xbf16> -> tensor<?x3x64xbf16>
+  return %y, %q, %b, %m, %k : tensor<?x200xbf16>, tensor<?x200xf8E4M3FN>,
+      tensor<?x2x32x4x4xf8E8M0FNU>, tensor<?x12x600xbf16>, tensor<?x3x64xbf16>
+}
+
+// -----
+
+// Narrow rows in squares: a warp has 32 of them.
+// CHECK-LABEL: lpfa.kernel @narrow_squares_rms_norm stage(tile)
+// CHECK:         lpfa.for_work
+// CHECK:           lpfa.load %{{.+}} : <?x64xbf16> -> <128x128xbf16>
+// CHECK:           lpfa.sum_squares_tile
+// CHECK:           lpfa.quantize_tile %{{.+}} axis(1) square
+// CHECK:           lpfa.pack_atom %{{.+}} valid(%{{.+}}) : <128x4xf8E8M0FNU> -> <32x4x4xf8E8M0FNU>
+// CHECK-LABEL: func.func @narrow_squares(
+// CHECK:         lpfa.launch @narrow_squares_rms_norm grid(%{{.+}}) ins
+// CHECK-NOT:     lpfa.launch
+func.func @narrow_squares(%x: tensor<?x64xbf16>, %w: tensor<64xbf16>)
+    -> (tensor<?x64xf8E4M3FN>, tensor<?x1x32x4x4xf8E8M0FNU>) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x64xbf16>, tensor<64xbf16> -> tensor<?x64xbf16>
+  %q, %s = lpfa.quantize %y axis(1) square
+      : tensor<?x64xbf16> -> tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>
+  %b = lpfa.pack_scales %s
+      : tensor<?x2xf8E8M0FNU> -> tensor<?x1x32x4x4xf8E8M0FNU>
+  return %q, %b : tensor<?x64xf8E4M3FN>, tensor<?x1x32x4x4xf8E8M0FNU>
 }
 
 // -----

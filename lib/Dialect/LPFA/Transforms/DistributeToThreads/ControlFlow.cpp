@@ -305,7 +305,8 @@ LogicalResult KernelDistribution::lower(ForWorkOp op) {
   }
   // The next work tile overwrites what this one has in shared memory, not
   // before its sums are known where rows in blocks have some.
-  bool sumsFirst = layout && layout->addsRows && !layout->alongRow;
+  bool sumsFirst =
+      layout && layout->addsRows && !layout->alongRow && !layout->hasWarpRows();
   if (sharedBytes > 0 && !sumsFirst)
     BarrierSyncOp::create(b, 0, static_cast<int32_t>(getThreads()));
   return success();

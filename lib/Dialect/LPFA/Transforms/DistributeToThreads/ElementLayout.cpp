@@ -48,6 +48,7 @@ static void layOutRows(ElementLayout &layout, int64_t steps) {
     if (layout.steps <= steps)
       break;
   }
+  layout.across = std::max<int64_t>(layout.steps, 1);
 }
 
 /// Whether warps can share the rows so: pairs of them have 128 columns, and a
@@ -67,6 +68,34 @@ static void layOutBlocks(ElementLayout &layout, bool alongColumns) {
   int64_t rows = layout.rows * layout.lanes / TargetModel::warpThreads;
   layout.steps =
       alongColumns ? layout.lanes : std::clamp<int64_t>(rows, 1, kSteps);
+}
+
+/// The widest rows of which a warp has several, and those in blocks; a thread's
+/// pieces, where they are in none.
+static constexpr int64_t kMaxNarrowColumns = 1024, kMaxNarrowBlockColumns = 128;
+static constexpr int64_t kNarrowSteps = 6;
+
+/// The layout of narrow rows, in pieces of 8 neighbors: the fewest lanes have
+/// one in one piece each, or all of them in some, and a warp has a power of two
+/// of rows, or 32 where they are in blocks of several.
+static bool layOutNarrowRows(ElementLayout &layout, bool inBlocks) {
+  constexpr int64_t vector = 8;
+  int64_t lanes = std::min(layout.columns / vector, TargetModel::warpThreads);
+  if (layout.columns >
+          (inBlocks ? kMaxNarrowBlockColumns : kMaxNarrowColumns) ||
+      layout.columns < kBlockSize || !llvm::isPowerOf2_64(lanes) ||
+      layout.columns % (lanes * vector))
+    return false;
+  layout.vector = vector;
+  layout.lanes = lanes;
+  layout.across = layout.columns / (lanes * vector);
+  int64_t rows = kBlockSize / layout.getRowsPerStep();
+  if (!inBlocks)
+    rows = std::min<int64_t>(
+        layout.rows / layout.getRowsPerStep(),
+        llvm::bit_floor(uint64_t(kNarrowSteps / layout.across)));
+  layout.steps = rows * layout.across;
+  return true;
 }
 
 /// The layout of whole rows in blocks of several: pieces of 8 neighbors, as the
@@ -143,19 +172,22 @@ LogicalResult KernelDistribution::chooseElementLayout() {
   if (!layout)
     return success();
   layout->addsRows = hasRows;
-  if (hasRows && hasColumnBlocks)
+  bool isNarrow =
+      hasRows && !hasGradients && layOutNarrowRows(*layout, hasColumnBlocks);
+  if (!isNarrow && hasRows && hasColumnBlocks)
     layOutRowBlocks();
-  else if (hasRows)
+  else if (!isNarrow && hasRows)
     layOutRows(*layout, hasGradients && layout->columns <= kGradientColumns
                             ? kGradientSteps
                             : kSteps);
-  else
+  else if (!isNarrow)
     layOutBlocks(*layout, hasColumnBlocks);
-  int64_t across = layout->getWarpColumns() * layout->getWarpsAcross() *
-                   (layout->alongRow ? layout->steps : 1);
+  int64_t across =
+      layout->getWarpColumns() * layout->getWarpsAcross() * layout->across;
   if (layout->steps == 0 || layout->rows % layout->getWarpRows() ||
       across != layout->columns ||
-      (hasRows && hasColumnBlocks && !isRowBlocks(*layout)) ||
+      (hasRows && hasColumnBlocks && !layout->hasWarpRows() &&
+       !isRowBlocks(*layout)) ||
       layout->getThreads() > TargetModel::maxThreadsPerCTA)
     return kernel.emitOpError("cannot give warps tiles of ")
            << layout->rows << "x" << layout->columns << " elements";
@@ -163,11 +195,13 @@ LogicalResult KernelDistribution::chooseElementLayout() {
 }
 
 /// Registers for the thread's elements in the widest type of the kernel, as
-/// many for all else, and some for a row that belongs to all rows, for scales
-/// of columns, for codes that no instruction makes or packs, for NVFP4's
-/// divisions and for each further result; or for the gradient of a
-/// normalization, and more where a cluster dequantizes it or, where arithmetic
-/// takes pairs of registers, it is long or has a weight of f32.
+/// many for all else, or 32 to 48 more where it has sums of rows to add, and
+/// some for a row that belongs to all rows, for sums of more than four rows
+/// that a warp adds, for scales of columns, for codes that no instruction makes
+/// or packs, for NVFP4's divisions and for each further result; or for the
+/// gradient of a normalization, and more where a cluster dequantizes it or,
+/// where arithmetic takes pairs of registers, it is long or has a weight of
+/// f32.
 int64_t KernelDistribution::countRegisters() {
   int64_t bits = 16, codes = 0, wide = 0, rowRegisters = 0,
           gradientRegisters = 0;
@@ -185,9 +219,15 @@ int64_t KernelDistribution::countRegisters() {
       if (load->getParentOp() == kernel)
         return;
       TileType tile = load.getTile().getType();
-      if (layout->alongRow && tile.getRank() == 1 && isElements(tile))
-        rowRegisters =
-            layout->steps * layout->vector * tile.getElementTypeBitWidth() / 32;
+      bool isRow =
+          tile.getRank() == 1 && tile.getShape().back() == layout->columns;
+      int64_t words =
+          layout->across * layout->vector * tile.getElementTypeBitWidth() / 32;
+      if (layout->alongRow && isRow)
+        rowRegisters = words;
+      else if (layout->hasWarpRows() && isRow &&
+               tile.getElementTypeBitWidth() > 16)
+        rowRegisters = words / 2;
     }
     // Those of whole rows are few beside the elements.
     if (isa<RMSNormTileOp>(op) && !layout->alongRow && !layout->addsRows)
@@ -230,6 +270,12 @@ int64_t KernelDistribution::countRegisters() {
   int64_t further = codes > 0 ? 2 * (codes - 1 + wide) : wide;
   if (further > 0 && isAhead)
     rowRegisters += 16;
+  if (layout->hasWarpRows())
+    registers += layout->across > 1 && layout->steps > 4 ? 48 : 32;
+  else if (layout->addsRows && !layout->alongRow)
+    rowRegisters +=
+        4 * std::max<int64_t>(
+                kBlockSize * layout->ctas / layout->getWarpsAcross() - 4, 0);
   registers = std::max<int64_t>(registers, 64) + rowRegisters;
   registers += gradientRegisters > 0
                    ? gradientRegisters

@@ -124,23 +124,28 @@ PieceAccess KernelDistribution::getPieceAccess(Value view,
       b.compare(arith::CmpIPredicate::sle,
                 b.add(tileColumn, b.index(layout->columns)), access.columns);
   indices[rank - 1] = access.column;
-  access.step = arith::ConstantIntOp::create(
-      b, layout->getColumnsPerStep() * bits / 8, 64);
+  // No other tile is beside one in which rows are known to end.
+  access.knownColumns = viewType.getDimSize(rank - 1);
+  access.isRagged = !viewType.isDynamicDim(rank - 1) &&
+                    access.knownColumns < layout->columns &&
+                    access.knownColumns % layout->vector == 0;
+  Value inPieces = access.isRagged ? b.i1(true) : isInside;
   access.row = b.index(0);
   access.rows = b.index(1);
   if (rank > 1) {
     Value tileRow = indices[rank - 2];
     access.rows = getSize(view, rank - 2);
     access.row = b.add(tileRow, b.toIndex(threadRow));
-    isInside =
-        b.bitAnd(isInside,
-                 b.compare(arith::CmpIPredicate::sle,
-                           b.add(tileRow, b.index(layout->rows)), access.rows));
+    Value areRows =
+        b.compare(arith::CmpIPredicate::sle,
+                  b.add(tileRow, b.index(layout->rows)), access.rows);
+    isInside = b.bitAnd(isInside, areRows);
+    inPieces = b.bitAnd(inPieces, areRows);
     indices[rank - 2] = access.row;
   }
   if (rank > 1 && !layout->alongRow) {
     // Rows begin with a byte, or the access is not aligned.
-    access.step = arith::ShRSIOp::create(
+    access.rowStep = arith::ShRSIOp::create(
         b,
         b.mul(getStride(view, rank - 2),
               arith::ConstantIntOp::create(b, layout->getRowsPerStep() * bits,
@@ -150,22 +155,27 @@ PieceAccess KernelDistribution::getPieceAccess(Value view,
   access.first = getElementAddress(view, indices);
   Value aligned = isAligned(view, access.alignment);
   access.isWhole = b.bitAnd(isInside, aligned);
+  access.isInPieces = b.bitAnd(inPieces, aligned);
   access.isAligned = aligned;
   return access;
 }
 
 static Value getPieceAddress(ThreadBuilder &b, const PieceAccess &access,
-                             int64_t i) {
-  if (i == 0)
-    return access.first;
-  Value step = arith::ConstantIntOp::create(b, i, 64);
-  return b.offset(access.first, b.mul(access.step, step));
+                             const ElementLayout &layout, int64_t i) {
+  Value address = access.first;
+  if (int64_t row = i / layout.across)
+    address =
+        b.offset(address, b.mul(access.rowStep,
+                                arith::ConstantIntOp::create(b, row, 64)));
+  int64_t bits = access.type.getElementTypeBitWidth() *
+                 access.type.getNumElements() / layout.vector;
+  return b.offset(address, layout.getColumn(i) * bits / 8);
 }
 
 /// The column where piece `i` begins, and some further.
 static Value getColumn(ThreadBuilder &b, const PieceAccess &access,
                        const ElementLayout &layout, int64_t i, int64_t more) {
-  return b.add(access.column, b.index(i * layout.getColumnsPerStep() + more));
+  return b.add(access.column, b.index(layout.getColumn(i) + more));
 }
 
 /// Whether piece `i` can be accessed whole.
@@ -176,10 +186,28 @@ static Value isPieceWhole(ThreadBuilder &b, const PieceAccess &access,
                   b.compare(arith::CmpIPredicate::sle, end, access.columns));
 }
 
+/// Calls `body` for pieces that are inside or outside as a whole, with a
+/// condition if they may be outside.
+static void forWholePieces(
+    ThreadBuilder &b, const PieceAccess &access, const ElementLayout &layout,
+    int64_t count,
+    function_ref<void(int64_t first, int64_t end, Value isInside)> body) {
+  // Pieces one below the other are inside together.
+  int64_t group = layout.across > 1 ? 1 : count;
+  for (int64_t i = 0; i < count; i += group) {
+    Value isInside;
+    int64_t end = layout.getColumn(i) + layout.getColumnsPerStep();
+    if (access.isRagged && end > access.knownColumns)
+      isInside = b.compare(arith::CmpIPredicate::slt,
+                           getColumn(b, access, layout, i, 0), access.columns);
+    body(i, i + group, isInside);
+  }
+}
+
 /// Whether piece `i` is in a row of the view.
 static Value isRowInside(ThreadBuilder &b, const PieceAccess &access,
                          const ElementLayout &layout, int64_t i) {
-  Value row = b.add(access.row, b.index(i * layout.getRowsPerStep()));
+  Value row = b.add(access.row, b.index(layout.getRow(i)));
   return b.compare(arith::CmpIPredicate::slt, row, access.rows);
 }
 
@@ -213,12 +241,13 @@ Value KernelDistribution::areTilesWhole(Block &body) {
     auto type = cast<TileType>(tile.getType());
     if (!scaleTiles.contains(tile) && !type.isAtom() &&
         !type.getShape().empty() && type.getShape().back() == layout->columns)
-      whole = b.bitAnd(whole, getPieceAccess(view, indices).isWhole);
+      whole = b.bitAnd(whole, getPieceAccess(view, indices).isInPieces);
   };
   for (Operation &op : body) {
     if (auto load = dyn_cast<LoadOp>(op); load && !holdsRowFactors(load))
       add(load.getTile(), load.getView(), load.getIndices());
-    else if (auto store = dyn_cast<StoreOp>(op))
+    else if (auto store = dyn_cast<StoreOp>(op);
+             store && !store.getTile().getDefiningOp<RstdTileOp>())
       add(store.getTile(), store.getView(), store.getIndices());
   }
   return whole;
@@ -228,11 +257,43 @@ Value KernelDistribution::areTilesWhole(Block &body) {
 // Loads and stores of elements
 //===----------------------------------------------------------------------===//
 
+/// Pieces that are whole, 0 where they are outside.
+static SmallVector<Value> loadWhole(ThreadBuilder &b, const PieceAccess &access,
+                                    const ElementLayout &layout,
+                                    int64_t count) {
+  SmallVector<Value> loaded;
+  auto load = [&](int64_t first, int64_t end, Value isInside) {
+    auto loadAll = [&] {
+      SmallVector<Value> all;
+      for (int64_t i = first; i < end; ++i)
+        all.push_back(LLVM::LoadOp::create(
+            b, access.type, getPieceAddress(b, access, layout, i),
+            access.alignment));
+      return all;
+    };
+    if (!isInside) {
+      llvm::append_range(loaded, loadAll());
+      return;
+    }
+    auto branch = scf::IfOp::create(
+        b, SmallVector<Type>(end - first, access.type), isInside, true, true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b, loadAll());
+    b.setInsertionPointToStart(branch.elseBlock());
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(access.type));
+    scf::YieldOp::create(b, SmallVector<Value>(end - first, zero));
+    llvm::append_range(loaded, branch.getResults());
+  };
+  forWholePieces(b, access, layout, count, load);
+  return loaded;
+}
+
 /// A piece at an edge, or of rows that are not aligned: whole or by elements,
 /// 0 where it is outside.
 static Value loadAtEdge(ThreadBuilder &b, const PieceAccess &access,
                         const ElementLayout &layout, int64_t i, ByteUnit unit) {
-  Value address = getPieceAddress(b, access, i);
+  Value address = getPieceAddress(b, access, layout, i);
   Value isRow = isRowInside(b, access, layout, i);
   auto whole = scf::IfOp::create(
       b, access.type, isPieceWhole(b, access, layout, isRow, i), true, true);
@@ -301,12 +362,12 @@ LogicalResult KernelDistribution::loadElements(LoadOp op) {
   ByteUnit unit(element);
   PieceAccess access = getPieceAccess(op.getView(), op.getIndices());
   SmallVector<Value> loaded;
-  for (int64_t i = 0, e = layout->getPieces(tile); i < e; ++i)
-    loaded.push_back(tilesAreWhole
-                         ? Value(LLVM::LoadOp::create(
-                               b, access.type, getPieceAddress(b, access, i),
-                               access.alignment))
-                         : loadAtEdge(b, access, *layout, i, unit));
+  int64_t count = layout->getPieces(tile);
+  if (tilesAreWhole)
+    loaded = loadWhole(b, access, *layout, count);
+  else
+    for (int64_t i = 0; i < count; ++i)
+      loaded.push_back(loadAtEdge(b, access, *layout, i, unit));
   if (element.getIntOrFloatBitWidth() > 8)
     for (Value &piece : loaded)
       piece = vector::BitCastOp::create(
@@ -323,7 +384,7 @@ LogicalResult KernelDistribution::loadElements(LoadOp op) {
 static void storeAtEdge(ThreadBuilder &b, const PieceAccess &access,
                         const ElementLayout &layout, Value piece, int64_t i,
                         ByteUnit unit) {
-  Value address = getPieceAddress(b, access, i);
+  Value address = getPieceAddress(b, access, layout, i);
   Value isRow = isRowInside(b, access, layout, i);
   auto whole = scf::IfOp::create(b, isPieceWhole(b, access, layout, isRow, i),
                                  /*withElse=*/true);
@@ -354,13 +415,21 @@ LogicalResult KernelDistribution::storeElements(StoreOp op) {
     if (piece.getType() != getPieceType(element))
       piece = vector::BitCastOp::create(b, getPieceType(element), piece);
   PieceAccess access = getPieceAccess(op.getView(), op.getIndices());
-  for (int64_t i = 0; i < layout->steps; ++i) {
-    if (tilesAreWhole)
-      LLVM::StoreOp::create(b, stored[i], getPieceAddress(b, access, i),
-                            access.alignment);
-    else
+  if (!tilesAreWhole) {
+    for (int64_t i = 0; i < layout->steps; ++i)
       storeAtEdge(b, access, *layout, stored[i], i, unit);
+    return success();
   }
+  auto store = [&](int64_t first, int64_t end, Value isInside) {
+    auto storeAll = [&] {
+      for (int64_t i = first; i < end; ++i)
+        LLVM::StoreOp::create(b, stored[i],
+                              getPieceAddress(b, access, *layout, i),
+                              access.alignment);
+    };
+    isInside ? b.when(isInside, storeAll) : storeAll();
+  };
+  forWholePieces(b, access, *layout, layout->steps, store);
   return success();
 }
 
@@ -397,7 +466,7 @@ void KernelDistribution::copyAhead(LoadOp op) {
     Value inside = b.mul(b.toI32(b.sub(access.columns, access.column)),
                          b.i32(elementBytes));
     for (int64_t i = 0; i < layout->steps; ++i) {
-      Value from = getPieceAddress(b, access, i), to = getSlot(op, i);
+      Value from = getPieceAddress(b, access, *layout, i), to = getSlot(op, i);
       Value isRow = isRowInside(b, access, *layout, i);
       for (int64_t k = 0; k < bytes; k += kCopyBytes) {
         Value left;
@@ -447,27 +516,34 @@ void KernelDistribution::takeAhead(LoadOp op) {
 void KernelDistribution::clearOutside(MutableArrayRef<Value> tile,
                                       LoadOp load) {
   PieceAccess access = getPieceAccess(load.getView(), load.getIndices());
+  if (tilesAreWhole && !access.isRagged)
+    return;
   auto type = cast<VectorType>(tile.front().getType());
   int64_t bits = type.getElementTypeBitWidth(), perWord = 32 / bits;
-  SmallVector<Value> words;
-  for (int64_t k = 0; k < layout->vector; ++k) {
-    Value isInside =
-        isUnitInside(b, access, *layout, /*isRow=*/b.i1(true), 0, k);
-    uint64_t mask = ~uint64_t(0) >> (64 - bits);
-    Value element =
-        b.select(isInside, b.i32(mask << (k % perWord * bits)), b.i32(0));
-    if (k % perWord == 0)
-      words.push_back(element);
-    else
-      words.back() = b.bitOr(words.back(), element);
+  auto wordsType = VectorType::get(layout->vector * bits / 32, b.getI32Type());
+  SmallVector<Value> columnMasks;
+  for (int64_t i = 0; i < layout->across; ++i) {
+    SmallVector<Value> words;
+    for (int64_t k = 0; k < layout->vector; ++k) {
+      Value isInside =
+          isUnitInside(b, access, *layout, /*isRow=*/b.i1(true), i, k);
+      uint64_t mask = ~uint64_t(0) >> (64 - bits);
+      Value element =
+          b.select(isInside, b.i32(mask << (k % perWord * bits)), b.i32(0));
+      if (k % perWord == 0)
+        words.push_back(element);
+      else
+        words.back() = b.bitOr(words.back(), element);
+    }
+    columnMasks.push_back(vector::FromElementsOp::create(b, wordsType, words));
   }
-  auto wordsType = VectorType::get(words.size(), b.getI32Type());
-  Value columnMask = vector::FromElementsOp::create(b, wordsType, words);
   for (auto [i, piece] : llvm::enumerate(tile)) {
-    Value rowMask =
-        b.select(isRowInside(b, access, *layout, i), b.i32(-1), b.i32(0));
-    Value mask = b.bitAnd(columnMask,
-                          vector::BroadcastOp::create(b, wordsType, rowMask));
+    Value mask = columnMasks[i % layout->across];
+    if (!tilesAreWhole) {
+      Value rowMask =
+          b.select(isRowInside(b, access, *layout, i), b.i32(-1), b.i32(0));
+      mask = b.bitAnd(mask, vector::BroadcastOp::create(b, wordsType, rowMask));
+    }
     piece = vector::BitCastOp::create(
         b, type,
         b.bitAnd(vector::BitCastOp::create(b, wordsType, piece), mask));

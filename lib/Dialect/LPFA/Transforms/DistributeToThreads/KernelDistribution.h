@@ -247,34 +247,42 @@ struct BarrierRing {
 /// How the elements of a tile of an elementwise kernel lie in registers. A
 /// thread has `steps` pieces of `vector` elements; the pieces of `lanes`
 /// threads of a warp make a row. A thread's pieces stand one below the other,
-/// and warps tile the tile; or, `alongRow`, they are pieces of one row, whose
-/// first ones are those of one warp beside the other, then all warps' second
-/// ones. The warps of a row may be those of several CTAs, a cluster, which take
-/// turns with 128 columns each where pieces stand one below the other.
+/// and warps tile the tile; or it has `across` pieces of a row, whose first
+/// ones are those of one warp beside the other, then all warps' second ones.
+/// Those of one row only are `alongRow`. The warps of a row may be those of
+/// several CTAs, a cluster, which take turns with 128 columns each where pieces
+/// stand one below the other.
 struct ElementLayout {
   int64_t rows, columns, vector, lanes, steps;
+  int64_t across = 1;
   bool alongRow = false;
   bool addsRows = false; // Whether squares of whole rows are added.
   int64_t ctas = 1;
 
   /// A thread's pieces of a tile, or of a row for all rows.
   int64_t getPieces(TileType tile) const {
-    return tile.getRank() == 1 && !alongRow ? 1 : steps;
+    return tile.getRank() == 1 ? across : steps;
   }
 
-  /// From a thread's piece to its next.
-  int64_t getRowsPerStep() const {
-    return alongRow ? 0 : TargetModel::warpThreads / lanes;
+  /// From a thread's pieces of a row to its next ones below, and from a piece
+  /// to the next one of its row.
+  int64_t getRowsPerStep() const { return TargetModel::warpThreads / lanes; }
+  int64_t getColumnsPerStep() const { return columns / across; }
+  /// Where piece `i` is, from the first.
+  int64_t getRow(int64_t i) const { return i / across * getRowsPerStep(); }
+  int64_t getColumn(int64_t i) const {
+    return i % across * getColumnsPerStep();
   }
-  int64_t getColumnsPerStep() const { return alongRow ? columns / steps : 0; }
 
-  int64_t getWarpRows() const {
-    return alongRow ? 1 : steps * getRowsPerStep();
-  }
+  int64_t getWarpRows() const { return steps / across * getRowsPerStep(); }
   /// From a warp to the one beside it.
   int64_t getWarpColumns() const { return lanes * vector; }
   int64_t getWarpsAcross() const {
-    return (alongRow ? columns / steps : columns) / getWarpColumns();
+    return getColumnsPerStep() / getWarpColumns();
+  }
+  /// Whether sums are those of rows that lie within a warp.
+  bool hasWarpRows() const {
+    return addsRows && !alongRow && getWarpsAcross() == 1;
   }
   int64_t getRowThreads() const {
     return getWarpsAcross() * TargetModel::warpThreads;
@@ -288,12 +296,15 @@ struct ElementLayout {
 
 /// A thread's pieces of a tile in global memory.
 struct PieceAccess {
-  mlir::VectorType type; // Of a piece in memory.
-  int64_t alignment;     // Of an access.
-  mlir::Value first;     // Where the first piece is.
-  mlir::Value step;      // Bytes from a piece to the next, an i64.
-  mlir::Value isWhole;   // Whether all of the tile is inside and aligned.
-  mlir::Value isAligned; // Whether rows begin where an access may.
+  mlir::VectorType type;  // Of a piece in memory.
+  int64_t alignment;      // Of an access.
+  mlir::Value first;      // Where the first piece is.
+  mlir::Value rowStep;    // Bytes from a piece to the next below, an i64.
+  mlir::Value isWhole;    // Whether all of the tile is inside and aligned.
+  mlir::Value isInPieces; // Whether no piece is in part, and all are aligned.
+  bool isRagged;          // Whether rows are known to end between its pieces,
+  int64_t knownColumns;   // and where.
+  mlir::Value isAligned;  // Whether rows begin where an access may.
   mlir::Value row, rows, column, columns; // Of the first piece; of the view.
 };
 
@@ -555,6 +566,11 @@ private:
   /// first warp's are.
   mlir::Value exchangeSums(mlir::Value sum);
   mlir::Value addLanes(mlir::Value sum, int32_t from, int32_t to);
+  /// The sums of the rows of the thread's pieces, which lie within a warp, as
+  /// `finish` makes them factors.
+  llvm::SmallVector<mlir::Value>
+  addWarpRows(mlir::Value partial,
+              llvm::function_ref<mlir::Value(mlir::Value)> finish);
   mlir::LogicalResult loadRowFactors(LoadOp op);
   mlir::LogicalResult storeRowFactors(StoreOp op);
 

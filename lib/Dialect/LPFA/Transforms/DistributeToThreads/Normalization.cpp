@@ -9,8 +9,9 @@
 // A row lies in the registers of a power of two of warps, up to 32, of one CTA
 // or of a cluster. Partial sum j of `lpfa.rms_norm` belongs to thread j mod T
 // of the row's T; halves are added first within a thread, then across warps
-// through shared memory, then across lanes. Rows that are quantized in blocks
-// of several lie otherwise, see BlockRowSums.cpp.
+// through shared memory, then across lanes. Of narrow rows a warp has several:
+// its lanes, or a power of two of them, have the sums of each. Wider rows that
+// are quantized in blocks of several lie otherwise, see BlockRowSums.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -91,6 +92,55 @@ Value KernelDistribution::addLanes(Value sum, int32_t from, int32_t to) {
   return sum;
 }
 
+// Lanes share the rows while they add: at every exchange a lane keeps its half
+// of them, as long as it has two, and each row is finished once. Sums commute.
+SmallVector<Value>
+KernelDistribution::addWarpRows(Value partial,
+                                function_ref<Value(Value)> finish) {
+  SmallVector<Value> sums;
+  for (int64_t i = 0; i < layout->steps; i += layout->across) {
+    SmallVector<Value> ofRow;
+    for (int64_t k = i; k < i + layout->across; ++k)
+      ofRow.push_back(vector::ExtractOp::create(b, partial, k));
+    sums.push_back(addHalves(b, ofRow));
+  }
+  int64_t rows = sums.size();
+  for (int64_t mask = layout->lanes / 2; mask > 0; mask /= 2) {
+    if (sums.size() == 1) {
+      sums.front() = addLanes(sums.front(), mask, mask);
+      continue;
+    }
+    Value isUpper = b.compare(arith::CmpIPredicate::ne,
+                              b.bitAnd(laneColumn, b.i32(mask)), b.i32(0));
+    size_t half = sums.size() / 2;
+    for (size_t i = 0; i < half; ++i) {
+      Value given = b.select(isUpper, sums[i], sums[half + i]);
+      Value kept = b.select(isUpper, sums[half + i], sums[i]);
+      Value taken = gpu::ShuffleOp::create(
+                        b, b.toBits(given), static_cast<int32_t>(mask),
+                        TargetModel::warpThreads, gpu::ShuffleMode::XOR)
+                        .getShuffleResult();
+      sums[i] = b.add(kept, b.toFloat(taken));
+    }
+    sums.truncate(half);
+  }
+  int64_t each = sums.size(), lanesEach = layout->lanes * each / rows;
+  for (Value &sum : sums)
+    sum = finish(sum);
+  Value first =
+      b.bitAnd(thread, b.i32(TargetModel::warpThreads - layout->lanes));
+  Value width = b.i32(TargetModel::warpThreads);
+  SmallVector<Value> factors;
+  for (int64_t i = 0; i < rows; ++i) {
+    Value lane = b.add(first, b.i32(i / each * lanesEach));
+    factors.push_back(
+        b.toFloat(gpu::ShuffleOp::create(b, b.toBits(sums[i % each]), lane,
+                                         width, gpu::ShuffleMode::IDX)
+                      .getShuffleResult()));
+  }
+  return factors;
+}
+
 Value lpfa::forgetPiece(ThreadBuilder &b, Value piece) {
   auto type = cast<VectorType>(piece.getType());
   if (type.getElementType().isF32())
@@ -138,6 +188,8 @@ LogicalResult KernelDistribution::lower(RstdTileOp op) {
   Value sums = values.lookup(op.getSums());
   if (layout->alongRow)
     rowFactors[op.getRstd()] = {finish(addPartialSums(sums))};
+  else if (layout->hasWarpRows())
+    rowFactors[op.getRstd()] = addWarpRows(sums, finish);
   else
     rowFactors[op.getRstd()] = addBlockRows(sums, finish);
   return success();
@@ -170,8 +222,8 @@ LogicalResult KernelDistribution::loadRowFactors(LoadOp op) {
     return LLVM::LoadOp::create(b, b.getF32Type(), address);
   };
   SmallVector<Value> factors;
-  for (int64_t i = 0, e = layout->alongRow ? 1 : layout->steps; i < e; ++i) {
-    int64_t step = i * layout->getRowsPerStep();
+  for (int64_t i = 0; i < layout->steps; i += layout->across) {
+    int64_t step = layout->getRow(i);
     Value address = b.offset(first, step * sizeof(float));
     if (tilesAreWhole) {
       factors.push_back(load(address));
@@ -199,14 +251,12 @@ LogicalResult KernelDistribution::lower(RMSNormTileOp op) {
                      weight = getPieces(op.getWeight()), results;
   if (factors.empty() || input.empty() || weight.empty())
     return op.emitOpError("must have operands that were loaded or computed");
-  // Of all pieces, or of each.
-  auto getFor = [](ArrayRef<Value> ofPieces, size_t i) {
-    return ofPieces[std::min(i, ofPieces.size() - 1)];
-  };
   for (auto [i, piece] : llvm::enumerate(input)) {
-    Value factor = vector::BroadcastOp::create(b, type, getFor(factors, i));
+    Value factor =
+        vector::BroadcastOp::create(b, type, factors[i / layout->across]);
     Value x = op.getInput().hasOneUse() ? piece : forgetPiece(b, piece);
-    Value y = b.mul(b.mul(widen(b, x), factor), widen(b, getFor(weight, i)));
+    Value y =
+        b.mul(b.mul(widen(b, x), factor), widen(b, weight[i % layout->across]));
     if (!output.isF32())
       y = arith::TruncFOp::create(b, VectorType::get(layout->vector, output),
                                   y);
@@ -215,7 +265,7 @@ LogicalResult KernelDistribution::lower(RMSNormTileOp op) {
   // A factor or a weight that is not finite makes no 0 of what is outside,
   // which matters to blocks of several rows and to the padding of atoms.
   auto load = op.getInput().getDefiningOp<LoadOp>();
-  if (load && !layout->alongRow && !tilesAreWhole)
+  if (load && !layout->alongRow)
     clearOutside(results, load);
   pieces[op.getOutput()] = std::move(results);
   return success();

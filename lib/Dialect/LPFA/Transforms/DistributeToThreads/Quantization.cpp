@@ -388,10 +388,13 @@ LogicalResult KernelDistribution::lower(QuantizeTileOp op) {
             b, b.getI8Type(),
             arith::ShRUIOp::create(b, words[first / 4], shift));
         Value piece = b.add(lane, b.i32(i));
-        Value row =
-            b.add(threadRow, b.mul(piece, b.i32(layout->getRowsPerStep())));
-        Value column = b.add(threadColumn,
-                             b.mul(piece, b.i32(layout->getColumnsPerStep())));
+        Value row = threadRow, column = threadColumn;
+        if (layout->across < layout->steps)
+          row = b.add(row, b.mul(b.div(piece, b.i32(layout->across)),
+                                 b.i32(layout->getRowsPerStep())));
+        if (layout->across > 1)
+          column = b.add(column, b.mul(b.rem(piece, b.i32(layout->across)),
+                                       b.i32(layout->getColumnsPerStep())));
         Value group = b.div(column, b.i32(block));
         auto store = [&] {
           LLVM::StoreOp::create(b, byte, getScaleAddress(tile, row, group));
@@ -493,10 +496,8 @@ LogicalResult KernelDistribution::lower(DequantizeTileOp op) {
     Value x = ExtendPackedOp::create(b, vectorType, words, element);
     Value scales = columnScales;
     if (!isColumn) {
-      Value row =
-          b.add(threadRow, b.i32(int64_t(i) * layout->getRowsPerStep()));
-      Value column =
-          b.add(threadColumn, b.i32(int64_t(i) * layout->getColumnsPerStep()));
+      Value row = b.add(threadRow, b.i32(layout->getRow(i)));
+      Value column = b.add(threadColumn, b.i32(layout->getColumn(i)));
       Value group = b.div(column, b.i32(block));
       Value byte = LLVM::LoadOp::create(b, b.getI8Type(),
                                         getScaleAddress(tile, row, group));

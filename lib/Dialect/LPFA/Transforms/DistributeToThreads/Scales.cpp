@@ -66,7 +66,8 @@ void KernelDistribution::layOutElementwiseMemory() {
   if (layout && layout->alongRow && layout->getWarpsAcross() > 1)
     sharedBytes += layout->getThreads() * sizeof(float) *
                    (layout->ctas > 1 ? 2 * layout->ctas : 1);
-  else if (layout && !layout->alongRow && layout->addsRows)
+  else if (layout && !layout->alongRow && layout->addsRows &&
+           !layout->hasWarpRows())
     sharedBytes = llvm::alignTo(sharedBytes + getBlockSumsBytes(), 16);
   kernel.walk([&](SumColumnsTileOp) {
     sharedBytes += layout->getWarps() * layout->columns * sizeof(float);
