@@ -48,7 +48,8 @@ struct WaitEdge {
     /// A role's give of an accumulator before the other role's take.
     Turn,
     /// The readers' end of a work tile, when they have released its contents of
-    /// the channel, before `op`, the loop of another role that does not fill it,
+    /// the channel, before `op`, the loop of another role that does not fill
+    /// it,
     /// begins the next. The readers end the next one after that.
     WorkTile,
     /// The readers' release of the channel's latest content, or of one `back`
