@@ -111,13 +111,13 @@ LogicalResult RoleInterpreter::runForSteps(ForStepsOp op) {
   for (auto [w, count] : llvm::enumerate(steps))
     for (int64_t n = 0; n < count; ++n)
       sequence.push_back({int64_t(w), n, count});
-  int64_t maxShift = 0;
-  for (AtOp at : op.getBody().getOps<AtOp>())
-    maxShift = std::max<int64_t>(maxShift, at.getShift());
-  for (int64_t t = -maxShift; t < int64_t(sequence.size()); ++t) {
+  int64_t first = -op.getLeaderShift();
+  int64_t prologueEnd = first + (op.hasPrologue() ? op.getPrologueTurns() : 0);
+  for (int64_t t = first; t < int64_t(sequence.size()); ++t) {
     for (AtOp at : op.getBody().getOps<AtOp>()) {
       int64_t position = t + at.getShift();
-      if (position < 0 || position >= int64_t(sequence.size()))
+      if (at.getPrologue() != (t < prologueEnd) || position < 0 ||
+          position >= int64_t(sequence.size()))
         continue;
       auto [w, n, count] = sequence[position];
       workTile = w;

@@ -156,6 +156,48 @@ lpfa.kernel @steps_c2 stage(tile) (%n: index) {
 
 // -----
 
+lpfa.kernel @steps_c3_order stage(tile) (%n: index) {
+  lpfa.for_steps (%i) in (%n) range {
+    lpfa.yield %i, %i : index, index
+  } do {
+    lpfa.at shift(0) (%a, %b, %c) {
+    }
+    // expected-error @below {{of a prologue must come first, with the largest of several shifts (C3)}}
+    lpfa.at shift(1) prologue (%a, %b, %c) {
+    }
+  }
+}
+
+// -----
+
+lpfa.kernel @steps_c3_smaller stage(tile) (%n: index) {
+  lpfa.for_steps (%i) in (%n) range {
+    lpfa.yield %i, %i : index, index
+  } do {
+    // expected-error @below {{of a prologue must come first, with the largest of several shifts (C3)}}
+    lpfa.at shift(1) prologue (%a, %b, %c) {
+    }
+    lpfa.at shift(2) (%a, %b, %c) {
+    }
+  }
+}
+
+// -----
+
+lpfa.kernel @steps_c3_alone stage(tile) (%n: index) {
+  lpfa.for_steps (%i) in (%n) range {
+    lpfa.yield %i, %i : index, index
+  } do {
+    // expected-error @below {{of a prologue must come first, with the largest of several shifts (C3)}}
+    lpfa.at shift(1) prologue (%a, %b, %c) {
+    }
+    lpfa.at shift(1) (%a, %b, %c) {
+    }
+  }
+}
+
+// -----
+
 lpfa.kernel @at_c1 stage(tile) (%n: index) {
   lpfa.for_steps (%i) in (%n) range {
     lpfa.yield %i, %i : index, index

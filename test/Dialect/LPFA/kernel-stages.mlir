@@ -236,3 +236,22 @@ lpfa.kernel @roles stage(roles) threads(384) (%Q: !operand, %SQ: !atoms, %K: !op
     }
   }
 }
+
+// What comes before the first step may have ops of its own.
+
+// CHECK-LABEL: lpfa.kernel @prologue stage(tile)
+lpfa.kernel @prologue stage(tile) (%n: index) {
+  lpfa.for_steps (%i) in (%n) range {
+    lpfa.yield %i, %n : index, index
+  } do {
+    // CHECK:      lpfa.at shift(1) prologue (%{{.+}}, %{{.+}}, %{{.+}}) {
+    lpfa.at shift(1) prologue (%a, %b, %c) {
+    }
+    // CHECK:      lpfa.at shift(0) (%{{.+}}, %{{.+}}, %{{.+}}) {
+    lpfa.at shift(0) (%a, %b, %c) {
+    }
+    // CHECK:      lpfa.at shift(1) (%{{.+}}, %{{.+}}, %{{.+}}) {
+    lpfa.at shift(1) (%a, %b, %c) {
+    }
+  }
+}

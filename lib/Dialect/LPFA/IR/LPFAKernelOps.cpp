@@ -358,7 +358,37 @@ LogicalResult ForStepsOp::verifyRegions() {
   for (Operation &op : getBody().front())
     if (!isa<AtOp, YieldOp>(op))
       return op.emitOpError("must stand in an lpfa.at (C2)");
+  bool isPrologueOver = false;
+  for (AtOp at : getBody().getOps<AtOp>()) {
+    isPrologueOver |= !at.getPrologue();
+    if (at.getPrologue() &&
+        (isPrologueOver || int64_t(at.getShift()) != getLeaderShift() ||
+         getPrologueTurns() == 0))
+      return at.emitOpError("of a prologue must come first, with the largest "
+                            "of several shifts (C3)");
+  }
   return success();
+}
+
+int64_t ForStepsOp::getLeaderShift() {
+  int64_t leader = 0;
+  for (AtOp at : getBody().getOps<AtOp>())
+    leader = std::max<int64_t>(leader, at.getShift());
+  return leader;
+}
+
+int64_t ForStepsOp::getPrologueTurns() {
+  int64_t leader = getLeaderShift();
+  int64_t turns = leader + 1;
+  for (AtOp at : getBody().getOps<AtOp>())
+    if (int64_t(at.getShift()) != leader)
+      turns = std::min<int64_t>(turns, leader - at.getShift());
+  return turns > leader ? 0 : turns;
+}
+
+bool ForStepsOp::hasPrologue() {
+  return llvm::any_of(getBody().getOps<AtOp>(),
+                      [](AtOp at) { return at.getPrologue(); });
 }
 
 ParseResult AtOp::parse(OpAsmParser &parser, OperationState &result) {
@@ -366,10 +396,13 @@ ParseResult AtOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<OpAsmParser::Argument> arguments;
   Region *body = result.addRegion();
   if (parser.parseKeyword("shift") || parser.parseLParen() ||
-      parser.parseInteger(shift) || parser.parseRParen() ||
-      parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren))
+      parser.parseInteger(shift) || parser.parseRParen())
     return failure();
   Builder &builder = parser.getBuilder();
+  if (succeeded(parser.parseOptionalKeyword("prologue")))
+    result.getOrAddProperties<Properties>().prologue = builder.getUnitAttr();
+  if (parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren))
+    return failure();
   if (arguments.size() != 3)
     return parser.emitError(parser.getNameLoc(),
                             "expected three arguments: the key tile, whether "
@@ -386,10 +419,14 @@ ParseResult AtOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 
 void AtOp::print(OpAsmPrinter &printer) {
-  printer << " shift(" << getShift() << ") (";
+  printer << " shift(" << getShift() << ") ";
+  if (getPrologue())
+    printer << "prologue ";
+  printer << '(';
   llvm::interleaveComma(getBody().getArguments(), printer);
   printer << ')';
-  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"shift"});
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
+                                           {"shift", "prologue"});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
                       /*printBlockTerminators=*/false);

@@ -57,7 +57,8 @@ static void collect(Block &block, unsigned depth, std::vector<Line> &lines) {
       size_t start = lines.size();
       std::string what;
       if (auto at = dyn_cast<AtOp>(op))
-        what = "shift " + std::to_string(at.getShift());
+        what = "shift " + std::to_string(at.getShift()) +
+               (at.getPrologue() ? " prologue" : "");
       lines.push_back({depth, name, what});
       for (Region &region : op.getRegions())
         if (!region.empty())

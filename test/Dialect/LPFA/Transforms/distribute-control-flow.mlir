@@ -142,3 +142,47 @@ lpfa.kernel @steps stage(synchronized) threads(128) (%q: !q) {
     // CHECK: scf.yield %[[NEW]]#0, %[[NEW]]#1, %[[NEW]]#2, %[[NEW]]#3, %[[LEADS]], %[[TILE]], %[[ISFIRST]], %[[ISLAST]]
   }
 }
+
+// -----
+
+// The turns of a prologue come before the loop, which goes on from there: its
+// leader, two steps ahead, is at the third step when the follower begins.
+
+!q = !lpfa.view<?x?xf32>
+
+// CHECK: gpu.func @prologue
+lpfa.kernel @prologue stage(synchronized) threads(128) (%q: !q) {
+  %rows = lpfa.dim %q, 0 : !q
+  %keys = lpfa.dim %q, 1 : !q
+  %a = lpfa.barrier "a" stages(1) arrivals(1) : !lpfa.barrier
+  %b = lpfa.barrier "b" stages(1) arrivals(1) : !lpfa.barrier
+  lpfa.role "mma" warps(1 from 0) registers(48) elected {
+    %u = lpfa.cursor stages(1) : !lpfa.cursor
+    // CHECK: %[[FOUND:.*]]:3 = scf.while
+    // CHECK: %[[BEGUN:.*]]:12 = scf.for %{{.*}} = %{{.*}} to %[[TWO:.*]] step %{{.*}} iter_args(%[[WORK:.*]] = %[[FOUND]]#0, %[[FIRST:.*]] = %[[FOUND]]#1, %{{.*}} = %[[FOUND]]#2, %[[TILE:.*]] = %[[FOUND]]#1,
+    // CHECK:   %[[LEADS:.*]] = arith.cmpi slt, %[[WORK]], %{{.*}}
+    // CHECK:   scf.if %[[LEADS]] {
+    // CHECK:     lpfa.tcgen05.commit
+    // CHECK-NOT: lpfa.tcgen05.commit
+    // CHECK:   %[[NEW:.*]]:4 = scf.if
+    // CHECK:   scf.yield %[[NEW]]#0, %[[NEW]]#1, %[[NEW]]#2, %[[NEW]]#3, %[[LEADS]], %[[TILE]],
+    // CHECK: scf.while (%{{.*}} = %[[BEGUN]]#0, {{.*}} = %[[BEGUN]]#11)
+    // CHECK:   lpfa.tcgen05.commit
+    // CHECK:   lpfa.tcgen05.commit
+    // CHECK-NOT: lpfa.tcgen05.commit
+    lpfa.for_steps (%m) in (%rows) range {
+      %first, %last = lpfa.key_range %m count(1) rows(%rows) keys(%keys) tile(128) #lpfa.mask<none>
+      lpfa.yield %first, %last : index, index
+    } do {
+      lpfa.at shift(2) prologue (%n, %is_first, %is_last) {
+        lpfa.commit %a use %u : !lpfa.barrier
+      }
+      lpfa.at shift(0) (%n, %is_first, %is_last) {
+        lpfa.commit %a use %u : !lpfa.barrier
+      }
+      lpfa.at shift(2) (%n, %is_first, %is_last) {
+        lpfa.commit %b use %u : !lpfa.barrier
+      }
+    }
+  }
+}

@@ -219,6 +219,8 @@ def LPFA_ForStepsOp : LPFA_Op<"for_steps", [
     - (C1) The first region takes the work tile's coordinates and yields two
       indices; its ops are free of side effects.
     - (C2) The second region holds `lpfa.at` ops alone.
+    - (C3) Ops marked `prologue` have the largest shift, come first, and there
+      are ops of a smaller one.
 
     Example:
 
@@ -236,6 +238,14 @@ def LPFA_ForStepsOp : LPFA_Op<"for_steps", [
   let regions = (region SizedRegion<1>:$range, SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The largest shift, and in how many of the loop's first turns no other is
+    /// inside the sequence: none where all are the same.
+    int64_t getLeaderShift();
+    int64_t getPrologueTurns();
+    /// Whether ops of their own run in these turns.
+    bool hasPrologue();
+  }];
 }
 
 def LPFA_AtOp : LPFA_Op<"at", [
@@ -247,9 +257,22 @@ def LPFA_AtOp : LPFA_Op<"at", [
     is one. Block arguments: the step's number, and whether it is the first
     and the last of its work tile.
 
+    With `prologue` it runs in the loop's first turns alone, in which no smaller
+    shift is inside the sequence. Where there are such ops, these turns run
+    nothing else: what comes before the first step can then differ from what the
+    other steps do ahead.
+
     - (C1) The shift is 0 to 3.
+
+    Example:
+
+    ```mlir
+    lpfa.at shift(1) prologue (%n, %is_first, %is_last) { ... }
+    lpfa.at shift(0) (%n, %is_first, %is_last) { ... }
+    lpfa.at shift(1) (%n, %is_first, %is_last) { ... }
+    ```
   }];
-  let arguments = (ins I64Attr:$shift);
+  let arguments = (ins I64Attr:$shift, UnitAttr:$prologue);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasRegionVerifier = 1;

@@ -316,21 +316,25 @@ LogicalResult KernelDistribution::lower(ForWorkOp op) {
 // shift walks along it, and those of smaller shifts are where it was some steps
 // before:
 //
-//   while (leader or any follower is inside the sequence) {
+//   for turns of the prologue, if any
+//     turn with the bodies of the prologue
+//   while (leader or any follower is inside the sequence)
+//     turn with the other bodies
+//
+//   turn:
 //     bodies of lpfa.at, each if its position is inside
 //     followers = leader and all followers but the last
 //     leader = next step, or first step of the next work tile with steps
-//   }
 LogicalResult KernelDistribution::lower(ForStepsOp op) {
-  auto parts = llvm::to_vector(op.getBody().front().getOps<AtOp>());
+  SmallVector<AtOp> prologue, parts;
+  int64_t leaderShift = op.getLeaderShift(), leastShift = leaderShift;
+  for (AtOp at : op.getBody().front().getOps<AtOp>()) {
+    (at.getPrologue() ? prologue : parts).push_back(at);
+    leastShift = std::min<int64_t>(leastShift, at.getShift());
+  }
   if (parts.empty())
     return success();
-  auto [least, most] =
-      std::minmax_element(parts.begin(), parts.end(), [](AtOp x, AtOp y) {
-        return x.getShift() < y.getShift();
-      });
-  int64_t leaderShift = most->getShift();
-  int64_t followers = leaderShift - int64_t(least->getShift());
+  int64_t followers = leaderShift - leastShift;
 
   Value count = getWorkCount(op.getBounds());
   Value stride = gpu::GridDimOp::create(b, gpu::Dimension::x);
@@ -369,16 +373,75 @@ LogicalResult KernelDistribution::lower(ForStepsOp op) {
   // Carried: work tile, first, last and present step of the leader; then for
   // each follower whether it is inside, its step, whether that is the
   // first, and the last, of its work tile.
-  SmallVector<Value> inits =
+  SmallVector<Value> state =
       search(gpu::BlockIdOp::create(b, gpu::Dimension::x));
-  inits.push_back(inits[1]);
+  state.push_back(state[1]);
   Value no = b.i1(false);
   for (int64_t i = 0; i < followers; ++i)
-    inits.append({no, zero, no, no});
-  SmallVector<Type> types(ValueRange(inits).getTypes());
+    state.append({no, zero, no, no});
+  SmallVector<Type> types(ValueRange(state).getTypes());
   SmallVector<Location> locs(types.size(), b.getLoc());
 
-  auto loop = scf::WhileOp::create(b, types, inits);
+  // One turn from a state to the next.
+  auto turn = [&](MutableArrayRef<AtOp> parts, ValueRange state) {
+    Value work = state[0], first = state[1], last = state[2], tile = state[3];
+    Value next = b.add(tile, one);
+    SmallVector<Value> leader = {
+        b.compare(arith::CmpIPredicate::slt, work, count), tile,
+        b.compare(arith::CmpIPredicate::eq, tile, first),
+        b.compare(arith::CmpIPredicate::eq, next, last)};
+    auto getPosition = [&](int64_t shift) -> SmallVector<Value> {
+      if (shift == leaderShift)
+        return leader;
+      return SmallVector<Value>(state.slice(4 * (leaderShift - shift), 4));
+    };
+
+    // Neighbors of one shift share their branch.
+    for (size_t i = 0; i < parts.size();) {
+      int64_t shift = parts[i].getShift();
+      SmallVector<Value> position = getPosition(shift);
+      b.setLoc(parts[i].getLoc());
+      b.when(position[0], [&] {
+        for (; i < parts.size() && int64_t(parts[i].getShift()) == shift; ++i) {
+          Block &body = parts[i].getBody().front();
+          for (int64_t j = 0; j < 3; ++j)
+            values.map(body.getArgument(j), position[j + 1]);
+          if (failed(lower(body)))
+            result = failure();
+        }
+      });
+    }
+
+    b.setLoc(op.getLoc());
+    Value isTileDone =
+        b.bitAnd(leader[0], b.compare(arith::CmpIPredicate::sge, next, last));
+    auto advance = scf::IfOp::create(b, TypeRange{index, index, index, index},
+                                     isTileDone, true, true);
+    {
+      OpBuilder::InsertionGuard branchGuard(b);
+      b.setInsertionPointToStart(advance.thenBlock());
+      SmallVector<Value> found = search(b.add(work, stride));
+      found.push_back(found[1]);
+      scf::YieldOp::create(b, found);
+      b.setInsertionPointToStart(advance.elseBlock());
+      scf::YieldOp::create(b, ValueRange{work, first, last, next});
+    }
+    SmallVector<Value> carried(advance.getResults());
+    for (int64_t i = 0; i < followers; ++i)
+      carried.append(getPosition(leaderShift - i));
+    return carried;
+  };
+
+  if (!prologue.empty()) {
+    auto loop =
+        scf::ForOp::create(b, zero, b.index(op.getPrologueTurns()), one, state);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    scf::YieldOp::create(b, turn(prologue, loop.getRegionIterArgs()));
+    state = loop.getResults();
+  }
+
+  auto loop = scf::WhileOp::create(b, types, state);
   OpBuilder::InsertionGuard guard(b);
   Block *before = b.createBlock(&loop.getBefore(), {}, types, locs);
   Value isActive =
@@ -388,54 +451,7 @@ LogicalResult KernelDistribution::lower(ForStepsOp op) {
   scf::ConditionOp::create(b, isActive, before->getArguments());
 
   Block *after = b.createBlock(&loop.getAfter(), {}, types, locs);
-  Value work = after->getArgument(0), first = after->getArgument(1),
-        last = after->getArgument(2), tile = after->getArgument(3);
-  Value next = b.add(tile, one);
-  SmallVector<Value> leader = {
-      b.compare(arith::CmpIPredicate::slt, work, count), tile,
-      b.compare(arith::CmpIPredicate::eq, tile, first),
-      b.compare(arith::CmpIPredicate::eq, next, last)};
-  auto getPosition = [&](int64_t shift) -> SmallVector<Value> {
-    if (shift == leaderShift)
-      return leader;
-    return SmallVector<Value>(
-        after->getArguments().slice(4 * (leaderShift - shift), 4));
-  };
-
-  // Neighbors of one shift share their branch.
-  for (size_t i = 0; i < parts.size();) {
-    int64_t shift = parts[i].getShift();
-    SmallVector<Value> position = getPosition(shift);
-    b.setLoc(parts[i].getLoc());
-    b.when(position[0], [&] {
-      for (; i < parts.size() && int64_t(parts[i].getShift()) == shift; ++i) {
-        Block &body = parts[i].getBody().front();
-        for (int64_t j = 0; j < 3; ++j)
-          values.map(body.getArgument(j), position[j + 1]);
-        if (failed(lower(body)))
-          result = failure();
-      }
-    });
-  }
-
-  b.setLoc(op.getLoc());
-  Value isTileDone =
-      b.bitAnd(leader[0], b.compare(arith::CmpIPredicate::sge, next, last));
-  auto advance = scf::IfOp::create(b, TypeRange{index, index, index, index},
-                                   isTileDone, true, true);
-  {
-    OpBuilder::InsertionGuard branchGuard(b);
-    b.setInsertionPointToStart(advance.thenBlock());
-    SmallVector<Value> found = search(b.add(work, stride));
-    found.push_back(found[1]);
-    scf::YieldOp::create(b, found);
-    b.setInsertionPointToStart(advance.elseBlock());
-    scf::YieldOp::create(b, ValueRange{work, first, last, next});
-  }
-  SmallVector<Value> carried(advance.getResults());
-  for (int64_t i = 0; i < followers; ++i)
-    carried.append(getPosition(leaderShift - i));
-  scf::YieldOp::create(b, carried);
+  scf::YieldOp::create(b, turn(parts, after->getArguments()));
   return result;
 }
 
