@@ -109,6 +109,12 @@ struct ToThreadsOptions : mlir::PassPipelineOptions<ToThreadsOptions> {
       llvm::cl::desc("slots in the rings of probabilities, and places that "
                      "scales take in turns: 1, or as many as score-buffers, so "
                      "that each may lie inside a slot of the scores")};
+  Option<bool> peelPrologue{
+      *this, "peel-prologue", llvm::cl::init(false),
+      llvm::cl::desc(
+          "scores before the first step have places of their own for "
+          "their scales where that spares a wait: query tiles then "
+          "begin at once")};
   Option<bool> queriesInTmem{
       *this, "queries-in-tmem", llvm::cl::init(false),
       llvm::cl::desc("queries are copied to tensor memory once a work tile: "

@@ -337,9 +337,16 @@ ScheduleAnalysis::countWaits(ArrayRef<BufferOverlap> choices) const {
         return !collectRequirements(trace, closure, choices[index], nullptr);
       });
     }
+    WaitCount waits;
+    for (const WaitEdge &wait : added)
+      ++(llvm::any_of(
+             traces,
+             [&](const Trace &trace) { return trace.isInSteps(wait.op); })
+             ? waits.steady
+             : waits.outside);
+    waits.latest = hasLatest ? added.size() : 0;
     for (unsigned index : right) {
-      counts[index] = WaitCount{unsigned(added.size()),
-                                hasLatest ? unsigned(added.size()) : 0};
+      counts[index] = waits;
       llvm::erase(open, index);
     }
   };

@@ -27,6 +27,7 @@ public:
       : RoleInterpreter(kernel, steps), ordering(ordering) {}
 
   LogicalResult run() {
+    trace.workTileCount = steps.size();
     for (RoleOp op : kernel.getBody().getOps<RoleOp>()) {
       role = op;
       last = lastTensor = lastCopy = std::nullopt;

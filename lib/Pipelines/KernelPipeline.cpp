@@ -64,7 +64,9 @@ void lpfa::buildToSynchronizedPipeline(OpPassManager &pm,
   kernels.addPass(createAssignRoles(roles));
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
-  kernels.addPass(createPlaceTiles());
+  PlaceTilesOptions places;
+  places.peelPrologue = options.peelPrologue;
+  kernels.addPass(createPlaceTiles(places));
   kernels.addPass(createInsertBarriers({options.ordering}));
   if (options.verifySchedule)
     kernels.addPass(createVerifySchedule({options.ordering}));

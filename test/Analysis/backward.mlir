@@ -17,6 +17,14 @@
 // MAP-NEXT:   256-384   dK, written by mma, read by reduce
 // MAP-NEXT:   384-416   P, written by compute, read by mma
 
+// A prologue of its own for the scales of the first step spares nothing: all lie
+// beside the results. What waits are results in turns, at the same waits as in
+// the hand-made map.
+
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa.kernel(lpfa-place-tiles{peel-prologue=true},lpfa-verify-schedule),lpfa-print-tmem-map)' -o %t.peeled.mlir \
+// RUN:   | FileCheck %s --check-prefix=MAP
+// RUN: cmp %t.placed.mlir %t.peeled.mlir
+
 // The map of the best hand-written kernel, with dQ in turns with dP and scales
 // inside S and dP, costs as many waits and leans on an order that the manual does
 // not promise.

@@ -66,10 +66,11 @@ public:
   /// with the waits that `findWaits` found.
   bool isHandedOverInTurn(mlir::Operation *channel) const;
 
-  /// Waits, and those among them for the latest content of a channel, which
-  /// stall longer than those for what was there before.
+  /// Waits of the roles' steps, waits outside of these (once for a work tile or
+  /// in a prologue), and those among all for the latest content of a channel,
+  /// which stall longer than those for what was there before.
   struct WaitCount {
-    unsigned waits = 0, latest = 0;
+    unsigned steady = 0, outside = 0, latest = 0;
   };
 
   /// How many waits beyond those that `findWaits` found let two buffers share

@@ -107,6 +107,14 @@ public:
   bool isOrdered(const HappensBefore &closure, const Access &a,
                  const Access &b) const;
 
+  /// Whether the op, which writes, runs more often than there are work tiles:
+  /// it belongs to a role's step.
+  bool isInSteps(mlir::Operation *op) const {
+    return llvm::count_if(writes, [&](const Write &write) {
+             return write.op == op;
+           }) > workTileCount;
+  }
+
   /// The optional edges of this execution, with their events.
   llvm::ArrayRef<std::pair<WaitEdge, EventGraph::Edge>> getWaitEdges() const {
     return waitEdges;
@@ -153,6 +161,7 @@ public:
 private:
   friend class Tracer;
 
+  int64_t workTileCount = 0;
   std::vector<Access> accesses;
   std::vector<Turn> turns;
   llvm::DenseSet<mlir::Operation *> openings;

@@ -25,7 +25,7 @@ OPS = (r"wait|arrive|commit|fence|advance|slot|read|write|copy_scales|mma|"
 OP = re.compile(rf"^(\s*)(?:(%[\w:]+) = )?lpfa\.({OPS})\b")
 PIPELINE = ("builtin.module(lpfa-form-kernels{{{form}}},canonicalize,cse,"
             "lpfa.kernel(lpfa-assign-roles{{{roles}}},canonicalize,cse,"
-            "lpfa-place-tiles,lpfa-insert-barriers))")
+            "lpfa-place-tiles{{{places}}},lpfa-insert-barriers))")
 VERIFY = "builtin.module(lpfa.kernel(lpfa-verify-schedule))"
 
 
@@ -76,9 +76,9 @@ def opt(text, pipeline, *flags):
                           input=text, capture_output=True, text=True)
 
 
-def synchronize(module, form="", roles=""):
+def synchronize(module, form="", roles="", places=""):
     """The module with its kernel at the synchronized stage."""
-    result = opt(module, PIPELINE.format(form=form, roles=roles))
+    result = opt(module, PIPELINE.format(form=form, roles=roles, places=places))
     if result.returncode:
         sys.exit(result.stderr)
     return result.stdout

@@ -16,12 +16,13 @@ BufferOverlap lpfa::getOverlap(const Tile &a, const Tile &b) {
   return getOverlap(a.buffer, a.getPlace(), b.buffer, b.getPlace());
 }
 
-bool PlacementSearch::run() {
+bool PlacementSearch::run(Cost bound) {
+  best.reset();
+  bestCost = bound;
   visit(0, {});
-  if (!bestCost)
-    return false;
-  tiles = best;
-  return true;
+  if (best)
+    tiles = *best;
+  return best.has_value();
 }
 
 int64_t PlacementSearch::getAlignment(const Tile &tile) {
@@ -47,9 +48,10 @@ PlacementSearch::getCostIn(unsigned index, const Slot &slot, Sharing sharing) {
     sum = sum + *cost;
   }
   const Tile &tile = tiles[index];
-  if (sum.waits == 0 || tile.isLarge)
+  if (!sum.hasWaits() || tile.isLarge)
     return sum;
-  sum.waits = 1;
+  sum.waits = std::min(sum.waits, 1u);
+  sum.outside = std::min(sum.outside, 1u);
   sum.latest = std::min(sum.latest, 1u);
   for (const Tile &other : ArrayRef(tiles).take_front(index)) {
     if (other.isLarge || other.offset < slot.begin || other.offset >= slot.end)
@@ -59,7 +61,7 @@ PlacementSearch::getCostIn(unsigned index, const Slot &slot, Sharing sharing) {
       continue;
     if (other.distance == tile.distance)
       return PlacementCost();
-    sum.waits = 0;
+    sum.waits = sum.outside = 0;
   }
   return sum;
 }
@@ -135,6 +137,16 @@ bool PlacementSearch::isAsDeep(const Tile &tile, const Slot &slot) const {
 
 void PlacementSearch::visitSmall(unsigned index, PlacementCost cost) {
   Tile &tile = tiles[index];
+  // Where another use of its buffer lies.
+  auto before = ArrayRef(tiles).take_front(index);
+  auto use = llvm::find_if(before, [&](const Tile &other) {
+    return tile.original && other.original == tile.original;
+  });
+  if (use != before.end()) {
+    visitInTurns(index, use - before.begin(), cost);
+    if (usesAreTogether)
+      return;
+  }
   auto tryIn = [&](const Slot &slot, Sharing sharing) {
     tile.offset = slot.begin;
     int64_t end = slot.end;
@@ -147,7 +159,7 @@ void PlacementSearch::visitSmall(unsigned index, PlacementCost cost) {
     Cost added = getCostIn(index, slot, sharing);
     skipTaken(index);
     if (added && tile.getEnd() <= end)
-      visit(index + 1, cost + *added);
+      visit(index + 1, cost + *added + getHomeCost(index));
     tile.distance = tile.ownDistance;
   };
   const Slot left = {next, limit, {}};
@@ -162,27 +174,47 @@ void PlacementSearch::visitSmall(unsigned index, PlacementCost cost) {
       tryIn(slot, Next);
   }
   // In turns with a small tile before it: the scales of two products.
-  for (unsigned other = 0; other < index; ++other) {
-    if (tiles[other].isLarge || !isFirstAt(other) ||
-        tiles[other].distance != tiles[other].ownDistance ||
-        tiles[other].getColumns() < tile.getColumns() ||
-        tiles[other].offset % getAlignment(tile) != 0)
+  for (unsigned other = 0; other < index; ++other)
+    if (!tiles[other].isLarge && isFirstAt(other) &&
+        (use == before.end() || other != use - before.begin()))
+      visitInTurns(index, other, cost);
+}
+
+void PlacementSearch::visitInTurns(unsigned index, unsigned other,
+                                   PlacementCost cost) {
+  Tile &tile = tiles[index];
+  if (tiles[other].distance != tiles[other].ownDistance ||
+      tiles[other].getColumns() < tile.getColumns() ||
+      tiles[other].offset % getAlignment(tile) != 0)
+    return;
+  auto slot = llvm::find_if(slots, [&](const Slot &slot) {
+    return tiles[other].offset >= slot.begin && tiles[other].offset < slot.end;
+  });
+  tile.offset = tiles[other].offset;
+  Cost added = getCostIn(
+      index, slot == slots.end() ? Slot{next, limit, {}} : *slot, All);
+  for (unsigned host = 0; added && host < index; ++host)
+    if (!tiles[host].isLarge && !getOverlap(tiles[host], tile).slots.empty()) {
+      Cost turns = getCost(host, index, All);
+      added = turns ? Cost(*added + *turns) : Cost();
+    }
+  if (added)
+    visit(index + 1, cost + *added + getHomeCost(index));
+}
+
+PlacementCost PlacementSearch::getHomeCost(unsigned index) const {
+  const Tile &tile = tiles[index];
+  PlacementCost cost;
+  bool isUse = false;
+  for (const Tile &other : ArrayRef(tiles).take_front(index)) {
+    if (!tile.original || other.original != tile.original)
       continue;
-    auto slot = llvm::find_if(slots, [&](const Slot &slot) {
-      return tiles[other].offset >= slot.begin &&
-             tiles[other].offset < slot.end;
-    });
-    tile.offset = tiles[other].offset;
-    Cost added = getCostIn(index, slot == slots.end() ? left : *slot, All);
-    for (unsigned host = 0; added && host < index; ++host)
-      if (!tiles[host].isLarge &&
-          !getOverlap(tiles[host], tile).slots.empty()) {
-        Cost turns = getCost(host, index, All);
-        added = turns ? Cost(*added + *turns) : Cost();
-      }
-    if (added)
-      visit(index + 1, cost + *added);
+    if (other.offset == tile.offset)
+      return cost;
+    isUse = true;
   }
+  cost.homes = isUse;
+  return cost;
 }
 
 bool PlacementSearch::isFirstAt(unsigned index) const {

@@ -24,6 +24,8 @@ struct Tile {
   /// From slot to slot, where the tile lies by itself: all places of a scratch
   /// buffer may be one.
   int64_t ownDistance;
+  /// The scratch buffer that this is one use of, where it was split.
+  mlir::Operation *original = nullptr;
   int64_t offset = -1;
   int64_t distance = ownDistance;
 
@@ -41,20 +43,25 @@ struct Tile {
 /// What two tiles share where they lie.
 BufferOverlap getOverlap(const Tile &a, const Tile &b);
 
-/// What tiles in the same columns cost: first the waits that they need, then
-/// barriers that nothing else needs, then what stalls: waits for the latest
-/// content, and how close to each other the products are of which one waits, or
-/// with `ordering=documented` would wait, for the other's end.
+/// What tiles in the same columns cost: first the waits that they need in the
+/// steps of a role, then those outside; then barriers that nothing else needs,
+/// and places beyond one for a scratch buffer; then what stalls: waits for the
+/// latest content, and how close to each other the products are of which one
+/// waits, or with `ordering=documented` would wait, for the other's end.
 struct PlacementCost {
-  unsigned waits = 0, barriers = 0, latest = 0, closeness = 0;
+  unsigned waits = 0, outside = 0, barriers = 0, homes = 0, latest = 0,
+           closeness = 0;
 
+  bool hasWaits() const { return waits + outside > 0; }
   PlacementCost operator+(const PlacementCost &other) const {
-    return {waits + other.waits, barriers + other.barriers,
-            latest + other.latest, closeness + other.closeness};
+    return {waits + other.waits,       outside + other.outside,
+            barriers + other.barriers, homes + other.homes,
+            latest + other.latest,     closeness + other.closeness};
   }
   bool operator<(const PlacementCost &other) const {
-    return std::tie(waits, barriers, latest, closeness) <
-           std::tie(other.waits, other.barriers, other.latest, other.closeness);
+    return std::tie(waits, outside, barriers, homes, latest, closeness) <
+           std::tie(other.waits, other.outside, other.barriers, other.homes,
+                    other.latest, other.closeness);
   }
 };
 
@@ -62,8 +69,9 @@ struct PlacementCost {
 /// take turns in a slot; the others lie side by side in a slot or in the
 /// columns that are left, or each slot of their ring inside that of a large
 /// ring as deep, or they take turns in the place of one before: each product
-/// copies its scales anew, to a place of its own choice. It takes the least
-/// cost, then the first places in order, that `accept` takes.
+/// copies its scales anew, to a place of its own choice. Uses of one scratch
+/// buffer lie in one place or each in its own. It takes the least cost, then
+/// the first places in order, that `accept` takes.
 class PlacementSearch {
 public:
   /// Which slot of the guest lies in which of the host: any in any, each in
@@ -80,8 +88,14 @@ public:
                   llvm::function_ref<bool(llvm::ArrayRef<Tile>)> accept)
       : tiles(tiles), limit(limit), getCost(getCost), accept(accept) {}
 
-  /// Sets the tiles' offsets. False where nothing fits.
-  bool run();
+  /// Sets the tiles' offsets. False where nothing fits, or costs less than
+  /// `bound`.
+  bool run(Cost bound = std::nullopt);
+
+  /// Keeps the uses of one scratch buffer in one place.
+  void keepUsesTogether() { usesAreTogether = true; }
+
+  const PlacementCost &getLeastCost() const { return *bestCost; }
 
 private:
   /// Columns that large tiles take in turns, or that none takes.
@@ -106,6 +120,11 @@ private:
   /// Whether every slot of the tile's ring has one of each host's for itself.
   bool isAsDeep(const Tile &tile, const Slot &slot) const;
   void visitSmall(unsigned index, PlacementCost cost);
+  /// Tries the place of a small tile before it.
+  void visitInTurns(unsigned index, unsigned other, PlacementCost cost);
+  /// 1 where the tile is a use of a scratch buffer whose uses before it all lie
+  /// elsewhere.
+  PlacementCost getHomeCost(unsigned index) const;
   /// Whether no small tile before it has its place.
   bool isFirstAt(unsigned index) const;
 
@@ -113,9 +132,10 @@ private:
   int64_t limit;
   CostFunction getCost;
   llvm::function_ref<bool(llvm::ArrayRef<Tile>)> accept;
+  bool usesAreTogether = false;
   std::vector<Slot> slots;
   int64_t next = 0;
-  std::vector<Tile> best;
+  std::optional<std::vector<Tile>> best;
   Cost bestCost;
 };
 

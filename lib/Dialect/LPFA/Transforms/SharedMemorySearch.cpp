@@ -56,9 +56,10 @@ PlacementCost
 SharedMemorySearch::getCost(const BufferOverlap &overlap,
                             ScheduleAnalysis::WaitCount count) const {
   PlacementCost cost;
-  cost.waits = count.waits;
+  cost.waits = count.steady;
+  cost.outside = count.outside;
   cost.latest = count.latest;
-  cost.barriers = cost.waits > 0 && !analysis.hasWaits(overlap.a) &&
+  cost.barriers = cost.hasWaits() && !analysis.hasWaits(overlap.a) &&
                   !analysis.hasWaits(overlap.b);
   return cost;
 }

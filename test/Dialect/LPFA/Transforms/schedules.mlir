@@ -139,6 +139,57 @@
 // PARTS-NEXT:   lpfa.release %[[A]]
 // PARTS-NEXT:   lpfa.release %[[B]]
 
+// 128 keys as by hand: with `peel-prologue` the scales of the second query tile's
+// first scores lie in outputs that have not begun, so that these do not wait until
+// the first one's have been read. A step has its eight waits with and without.
+
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=128 query-tiles=2 score-buffers=1 scores-first=false peel-prologue=true},lpfa-print-tmem-map,lpfa-print-schedule)' \
+// RUN:   -o /dev/null --remarks-filter-analyse=lpfa-schedule 2> %t.peeled | FileCheck %s --check-prefixes=STEP,PEELED
+// RUN: FileCheck %s --check-prefix=SAFETWO < %t.peeled
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=128 query-tiles=2 score-buffers=1 scores-first=false},lpfa-print-schedule)' \
+// RUN:   -o /dev/null | FileCheck %s --check-prefixes=STEP,LOOP
+// PEELED: tensor memory of @f_kernel: 512 columns
+// PEELED:      . scales.Q1,
+// PEELED-NEXT: . scales.K1,
+// PEELED-NEXT: 128-256   O0,
+// PEELED:      . scales.Q0,
+// PEELED:      384-512   O1,
+// PEELED-NEXT: 384-388   . scales.Q1.first,
+// PEELED-NEXT: 388-392   . scales.K1.first,
+// STEP: role mma, 1 thread
+// STEP-NEXT: for_steps
+// PEELED-NEXT: at shift 1 prologue
+// PEELED-NEXT:   wait K.full
+// PEELED-NEXT:   copy_scales Q0, scales.Q0
+// PEELED-NEXT:   copy_scales K, scales.K0
+// PEELED-NEXT:   mma Q0, K, scales.Q0, scales.K0, S0
+// PEELED-NEXT:   commit S0.full
+// PEELED-NEXT: at shift 1 prologue
+// PEELED-NEXT:   copy_scales Q1, scales.Q1.first
+// PEELED-NEXT:   copy_scales K, scales.K1.first
+// PEELED-NEXT:   mma Q1, K, scales.Q1.first, scales.K1.first, S1
+// PEELED-NEXT:   commit S1.full
+// PEELED-NEXT: at shift 1 prologue
+// PEELED-NEXT:   commit K.free
+// PEELED-NEXT:   if
+// PEELED-NEXT:     commit Q0.free
+// LOOP-NOT:    prologue
+// STEP:        at shift 0
+// STEP-COUNT-8: wait
+// STEP-NOT:    wait
+// STEP:      role load, 1 thread
+
+// By the manual's orders they wait for the first one's product.
+
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=128 query-tiles=2 score-buffers=1 scores-first=false peel-prologue=true ordering=documented})' \
+// RUN:   -o /dev/null --remarks-filter-analyse=lpfa-schedule 2>&1 | FileCheck %s --check-prefix=SAFE
+
+// Where nothing waits there is no prologue.
+
+// RUN: lpfa-opt %s -pass-pipeline='builtin.module(lpfa-to-synchronized{key-tile=96 scores-ahead=2 peel-prologue=true},lpfa-print-tmem-map,lpfa-print-schedule)' \
+// RUN:   -o /dev/null | FileCheck %s --check-prefixes=TMEM96,WHOLE96
+// WHOLE96-NOT: prologue
+
 // Inside the scores, which their row's thread has loaded, as the whole would be:
 // the same columns, and a wait more a half.
 

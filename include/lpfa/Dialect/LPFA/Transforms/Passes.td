@@ -386,7 +386,25 @@ def PlaceTiles : Pass<"lpfa-place-tiles", "::lpfa::KernelOp"> {
     fewest barriers that nothing else needs; then the fewest waits for the latest
     content of a ring, where one before would do elsewhere; then the one whose
     turns are between products that are furthest apart, so that one seldom waits
-    for the other's end; then the first in order.
+    for the other's end; then the first in order. Waits of a role's steps count
+    before those outside, once for a work tile or for a loop.
+
+    A scratch buffer may get a place for each of its uses: a copy into it and the
+    products that read what that copy wrote. Where nothing fits, or what fits
+    takes waits, the search is made again with each use as a buffer of its own,
+    and that is kept where it takes fewer waits than one place for all uses, with
+    as few places as it needs. A ring stays whole, as does a buffer of which a
+    product may read what either of two copies wrote.
+
+    Then the same with ops of their own for what a loop over steps does before its
+    first step (`lpfa.at shift(1) prologue`), whose scales may lie in results that
+    are not begun yet, as in hand-made maps. The loop is peeled so where nothing
+    fits without it or it spares a wait in every step. With `peel-prologue` it is
+    also where it only spares one in the prologue: in attention the second query
+    tile's first scores then wait for nothing but their operands, and `"scales.Q1"`
+    is joined by `"scales.Q1.first"`. It is not the default because the query tiles
+    then begin at once, which does not pay on every chip: `Schedules.md` has what
+    the simulator's timing model makes of it.
 
     An error where nothing fits: it names each tile with its columns and the
     roles between which its content lives, and how many columns would do; in
@@ -409,12 +427,17 @@ def PlaceTiles : Pass<"lpfa-place-tiles", "::lpfa::KernelOp"> {
   }];
   let options = [
     Option<"columns", "columns", "int64_t", "512",
-           "columns of tensor memory to use">
+           "columns of tensor memory to use">,
+    Option<"peelPrologue", "peel-prologue", "bool", "false",
+           "give loops over steps a prologue with places of its own also where "
+           "that spares no wait but in the prologue">
   ];
   let statistics = [
     Statistic<"usedColumns", "columns", "columns of tensor memory used">,
     Statistic<"sharingTiles", "sharing-tiles",
               "tiles that lie in columns or bytes of others">,
+    Statistic<"splitKernels", "split-kernels",
+              "kernels with scratch buffers split for their uses">,
     Statistic<"triedPlacements", "tried-placements",
               "placements that the search took up to the end">
   ];
