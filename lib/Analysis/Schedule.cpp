@@ -227,9 +227,10 @@ ScheduleAnalysis::findWaits(ScheduleConflict *conflict) {
     const Requirement *lost = nullptr;
     for (auto [trace, needs] : llvm::zip(traces, requirements)) {
       HappensBefore closure = trace.close(isKept);
-      auto it = llvm::find_if(needs, [&](const Requirement &need) {
-        return !trace.isOrdered(closure, *need.first, *need.second);
-      });
+      auto it =
+          llvm::find_if(needs, [&, &trace = trace](const Requirement &need) {
+            return !trace.isOrdered(closure, *need.first, *need.second);
+          });
       if (it != needs.end()) {
         lost = &*it;
         break;
@@ -264,7 +265,7 @@ bool ScheduleAnalysis::comesWith(Operation *channel, Operation *with) const {
         [&](const WaitEdge &wait) { return llvm::is_contained(found, wait); },
         channel, *copies);
     return !closure.isCyclic() &&
-           llvm::all_of(needs, [&](const Requirement &need) {
+           llvm::all_of(needs, [&, &trace = trace](const Requirement &need) {
              return trace.isOrdered(closure, *need.first, *need.second);
            });
   });
@@ -291,8 +292,9 @@ ScheduleAnalysis::countWaits(ArrayRef<BufferOverlap> choices) const {
   std::vector<unsigned> open;
   for (auto [index, overlap] : llvm::enumerate(choices)) {
     ScheduleConflict conflict;
-    bool isOrdered =
-        llvm::all_of(llvm::zip(traces, foundClosures), [&](const auto &both) {
+    bool isOrdered = llvm::all_of(
+        llvm::zip(traces, foundClosures),
+        [&, &overlap = overlap](const auto &both) {
           const auto &[trace, closure] = both;
           return collectRequirements(trace, closure, overlap, &conflict)
               .has_value();

@@ -169,7 +169,6 @@ LogicalResult Extractor::addOp(Operation &op) {
 }
 
 LogicalResult Extractor::addEmpty(tensor::EmptyOp op) {
-  RankedTensorType type = op.getType();
   HostTensor tensor;
   for (OpFoldResult size : op.getMixedSizes()) {
     if (auto attr = dyn_cast<Attribute>(size)) {

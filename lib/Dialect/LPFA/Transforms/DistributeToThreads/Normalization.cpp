@@ -284,7 +284,7 @@ LogicalResult KernelDistribution::storeRowFactors(StoreOp op) {
     indices.back() = b.add(row, b.index(int64_t(i) * layout->getRowsPerStep()));
     Value isInside = b.compare(arith::CmpIPredicate::slt, indices.back(),
                                getSize(view, rank - 1));
-    b.when(b.bitAnd(isFirst, isInside), [&] {
+    b.when(b.bitAnd(isFirst, isInside), [&, &factor = factor] {
       LLVM::StoreOp::create(b, factor, getElementAddress(view, indices));
     });
   }
