@@ -27,6 +27,9 @@
 // CHECK-DAG: squares_256_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: squares_4096_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: both_520_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: f16_1024_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: f16_4096_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
+// CHECK-DAG: f16_rstd_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: norm_both_rms_norm_quantize: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: any_rms_norm: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
 // CHECK-DAG: back_4096_rms_norm_backward: {{[0-9]+}} registers, 0 bytes stack, 0 bytes spilled
@@ -337,4 +340,28 @@ func.func @back_any(%q: tensor<?x?xf8E4M3FN>, %s: tensor<?x?xf8E8M0FNU>,
       : tensor<?x?xf32>, tensor<?x?xbf16>, tensor<?xf32>, tensor<?xf32>
       -> tensor<?x?xbf16>, tensor<?xf32>
   return %dx, %dw : tensor<?x?xbf16>, tensor<?xf32>
+}
+
+func.func @f16_1024(%x: tensor<?x1024xf16>, %w: tensor<1024xf16>)
+    -> (tensor<?x1024xf8E4M3FN>, tensor<?x32xf8E8M0FNU>) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x1024xf16>, tensor<1024xf16> -> tensor<?x1024xf16>
+  %q, %s = lpfa.quantize %y axis(1)
+      : tensor<?x1024xf16> -> tensor<?x1024xf8E4M3FN>, tensor<?x32xf8E8M0FNU>
+  return %q, %s : tensor<?x1024xf8E4M3FN>, tensor<?x32xf8E8M0FNU>
+}
+
+func.func @f16_4096(%x: tensor<?x4096xf16>, %w: tensor<4096xf16>)
+    -> (tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU>) {
+  %y = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x4096xf16>, tensor<4096xf16> -> tensor<?x4096xf16>
+  %q, %s = lpfa.quantize %y axis(1)
+      : tensor<?x4096xf16> -> tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU>
+  return %q, %s : tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU>
+}
+
+func.func @f16_rstd(%x: tensor<?x16384xf16>, %w: tensor<16384xf16>) -> tensor<?xf32> {
+  %y, %r = lpfa.rms_norm %x weight %w epsilon(1.0e-6)
+      : tensor<?x16384xf16>, tensor<16384xf16> -> tensor<?x16384xf16>, tensor<?xf32>
+  return %r : tensor<?xf32>
 }

@@ -205,7 +205,7 @@ LogicalResult KernelDistribution::chooseElementLayout() {
 int64_t KernelDistribution::countRegisters() {
   int64_t bits = 16, codes = 0, wide = 0, rowRegisters = 0,
           gradientRegisters = 0;
-  bool packs = false, divides = false, hasColumns = false;
+  bool packs = false, divides = false, hasColumns = false, sumsHalves = false;
   auto isElements = [&](TileType tile) {
     return !tile.getShape().empty() &&
            tile.getShape().back() == layout->columns &&
@@ -254,6 +254,10 @@ int64_t KernelDistribution::countRegisters() {
                         gradient.getDy().getDefiningOp<DequantizeTileOp>()))
         gradientRegisters += elements;
     }
+    // Each half takes an instruction to become a float, and ptxas has many
+    // under way.
+    if (auto sum = dyn_cast<SumSquaresTileOp>(op))
+      sumsHalves |= sum.getInput().getType().getElementType().isF16();
     // Partial sums are no elements, whatever their number.
     if (isa<SplatOp, SumSquaresTileOp>(op))
       return;
@@ -267,6 +271,8 @@ int64_t KernelDistribution::countRegisters() {
       }
   });
   int64_t registers = 2 * layout->steps * layout->vector * bits / 32;
+  if (sumsHalves && (layout->alongRow || layout->hasWarpRows()))
+    rowRegisters += 16;
   int64_t further = codes > 0 ? 2 * (codes - 1 + wide) : wide;
   if (further > 0 && isAhead)
     rowRegisters += 16;
