@@ -146,12 +146,12 @@ def ChooseSchedule : Pass<"lpfa-choose-schedule", "::mlir::ModuleOp"> {
     Sets `lpfa.schedule` on each `lpfa.attention` without one. What an option
     gives is kept; for the rest the pass takes the defaults of
     `lpfa-form-kernels` and `lpfa-assign-roles`, unless these do not fit tensor
-    memory (512 columns) or shared memory, or another schedule gains 15 % or more
-    by a model of the chip (`Analysis/CostModel.h`) at all bounds of what the
-    model does not know. Rings get three slots, or fewer where three do not fit.
-    Probabilities are handed over in parts, or in rings as deep as those of the
-    scores, where that gains 15 % over the best without.
-    The arithmetic of an exponential is no choice: none is moved to the multiply-add pipe.
+    memory (512 columns) or shared memory, or another schedule gains 15 % or
+    more by a model of the chip (`Analysis/CostModel.h`) at all bounds of what
+    the model does not know. Rings get three slots, or fewer where three do not
+    fit. Probabilities are handed over in parts, or in rings as deep as those of
+    the scores, where that gains 15 % over the best without. The arithmetic of
+    an exponential is no choice: none is moved to the multiply-add pipe.
 
     With `explain`, prints to stdout what the model says of each schedule, and
     why one was chosen: clocks for 128 keys of 128 queries that each unit is
@@ -204,36 +204,36 @@ def ChooseSchedule : Pass<"lpfa-choose-schedule", "::mlir::ModuleOp"> {
 def FormKernels : Pass<"lpfa-form-kernels", "::mlir::ModuleOp"> {
   let summary = "writes tile programs for tensor-level ops: tensor to tile";
   let description = [{
-    `lpfa.attention` becomes an `lpfa.kernel` over tiles and an `lpfa.launch`
-    of it, and so does `lpfa.matmul`. A work tile of attention is `query-tiles`
+    `lpfa.attention` becomes an `lpfa.kernel` over tiles and an `lpfa.launch` of
+    it, and so does `lpfa.matmul`. A work tile of attention is `query-tiles`
     tiles of 128 query rows of one head of one batch; all of them walk the same
-    tiles of `key-tile` keys. Tiles of Q, K, V and O are at most 128 wide, what an
-    atom has scales for: products over wider heads are sums of several, and wider
-    outputs lie side by side. A work tile of a product is 128 x 128 of its
+    tiles of `key-tile` keys. Tiles of Q, K, V and O are at most 128 wide, what
+    an atom has scales for: products over wider heads are sums of several, and
+    wider outputs lie side by side. A work tile of a product is 128 x 128 of its
     result, in steps of 128 along K. `lpfa.pack_scales`, which is put before
     both for scales that are row-major, `lpfa.unpack_scales`,
     `lpfa.scatter_scales`, `lpfa.gather_scales`, `lpfa.quantize` and
     `lpfa.dequantize` become elementwise kernels, and so does `lpfa.rms_norm`.
-    `lpfa.rms_norm_backward` becomes one that leaves partial sums of the gradient
-    of the weight and one that sums them; `lpfa.dequantize` along rows of its
-    gradient becomes part of the first. All `lpfa.quantize` ops of one tensor in
-    a block become one kernel, together with `lpfa.pack_scales` of their scales: it reads the
-    tensor once and writes only what is used. `lpfa.quantize` of a normalized
-    tensor becomes part of the normalization, but NVFP4's; with squares or blocks
-    along columns of rows that do not fit a cluster, a first kernel reads the rows
-    for their factors alone.
-    `lpfa.quantize` of a
-    product to codes of 8 bits, along one of its last two dimensions, becomes
-    part of the product's kernel, and so does `lpfa.pack_scales` of its scales;
-    the product itself is written only where something else uses it.
+    `lpfa.rms_norm_backward` becomes one that leaves partial sums of the
+    gradient of the weight and one that sums them; `lpfa.dequantize` along rows
+    of its gradient becomes part of the first. All `lpfa.quantize` ops of one
+    tensor in a block become one kernel, together with `lpfa.pack_scales` of
+    their scales: it reads the tensor once and writes only what is used.
+    `lpfa.quantize` of a normalized tensor becomes part of the normalization,
+    but NVFP4's; with squares or blocks along columns of rows that do not fit a
+    cluster, a first kernel reads the rows for their factors alone.
+    `lpfa.quantize` of a product to codes of 8 bits, along one of its last two
+    dimensions, becomes part of the product's kernel, and so does
+    `lpfa.pack_scales` of its scales; the product itself is written only where
+    something else uses it.
 
-    An error where there is no kernel yet: attention with head
-    dimensions that are no multiple of 16 or above 256, or with jagged batches; attention and products over other
-    element types than f8E4M3FN and f8E5M2; products of more than three batch
-    dimensions or with rows that are no multiple of 16 bytes; and for
-    `lpfa.quantize` and `lpfa.dequantize` along another dimension than the last
-    two, or NVFP4's along another than the last; and for `lpfa.rms_norm` and
-    `lpfa.rms_norm_backward` of a tensor of one dimension.
+    An error where there is no kernel yet: attention with head dimensions that
+    are no multiple of 16 or above 256, or with jagged batches; attention and
+    products over other element types than f8E4M3FN and f8E5M2; products of more
+    than three batch dimensions or with rows that are no multiple of 16 bytes;
+    and for `lpfa.quantize` and `lpfa.dequantize` along another dimension than
+    the last two, or NVFP4's along another than the last; and for
+    `lpfa.rms_norm` and `lpfa.rms_norm_backward` of a tensor of one dimension.
 
     Before:
 
@@ -271,16 +271,16 @@ def AssignRoles : Pass<"lpfa-assign-roles", "::lpfa::KernelOp"> {
     tile to a role of four warps, rescaling and the final division to a
     correction role, the stores of outputs to an epilogue role. A matrix product
     has a load role, an mma role, an epilogue role of four warps that rounds the
-    sums and quantizes them, and a store role; its sums are a ring of two slots in tensor memory,
-    so that the products of the next work tile go on meanwhile. Each role gets a
-    copy of the loops and of the index arithmetic; values that cross roles
-    become channels, accumulated products accumulators, scales of products
-    scratch buffers of the mma role. The order of products is the order of
-    `lpfa.at` ops in the mma role: for each query tile the product with this
-    step's probabilities, then the scores of the next step, which may lie in the
-    same columns; or, with `scores-first`, the other way round: the next scores
-    then need no more than that these have been read. The scores are as many
-    steps ahead as they have buffers, or `scores-ahead`.
+    sums and quantizes them, and a store role; its sums are a ring of two slots
+    in tensor memory, so that the products of the next work tile go on
+    meanwhile. Each role gets a copy of the loops and of the index arithmetic;
+    values that cross roles become channels, accumulated products accumulators,
+    scales of products scratch buffers of the mma role. The order of products is
+    the order of `lpfa.at` ops in the mma role: for each query tile the product
+    with this step's probabilities, then the scores of the next step, which may
+    lie in the same columns; or, with `scores-first`, the other way round: the
+    next scores then need no more than that these have been read. The scores are
+    as many steps ahead as they have buffers, or `scores-ahead`.
 
     With `probability-parts` a step's probabilities are handed over in as many
     parts, each a channel of its own, the scales of all with the first: the
@@ -373,21 +373,21 @@ def PlaceTiles : Pass<"lpfa-place-tiles", "::lpfa::KernelOp"> {
     another: a role may write where it has read another buffer only when all its
     threads have arrived somewhere in between and another role has answered.
 
-    Tensor memory: accumulators and what products write are laid side by side, the rest
-    (probabilities, scale factors) in free columns, where all of that fits.
-    Otherwise an exact search decides which results of products take turns in the
-    same columns, which of the rest lives in columns of a result while that is
-    dead, and which takes turns with another of the rest, as scales do that each
-    product copies anew. Slots of a ring may each lie in a slot of another ring,
-    at a distance of their own. From what happens before what
+    Tensor memory: accumulators and what products write are laid side by side,
+    the rest (probabilities, scale factors) in free columns, where all of that
+    fits. Otherwise an exact search decides which results of products take turns
+    in the same columns, which of the rest lives in columns of a result while
+    that is dead, and which takes turns with another of the rest, as scales do
+    that each product copies anew. Slots of a ring may each lie in a slot of
+    another ring, at a distance of their own. From what happens before what
     (`Analysis/Schedule.h`) it knows for each two tiles whether they can share
     memory and whether that takes a wait more. It takes the placement, which all
     its waits together can keep right, with the fewest added waits; then the
-    fewest barriers that nothing else needs; then the fewest waits for the latest
-    content of a ring, where one before would do elsewhere; then the one whose
-    turns are between products that are furthest apart, so that one seldom waits
-    for the other's end; then the first in order. Waits of a role's steps count
-    before those outside, once for a work tile or for a loop.
+    fewest barriers that nothing else needs; then the fewest waits for the
+    latest content of a ring, where one before would do elsewhere; then the one
+    whose turns are between products that are furthest apart, so that one seldom
+    waits for the other's end; then the first in order. Waits of a role's steps
+    count before those outside, once for a work tile or for a loop.
 
     A scratch buffer may get a place for each of its uses: a copy into it and the
     products that read what that copy wrote. Where nothing fits, or what fits
@@ -448,24 +448,25 @@ def InsertBarriers : Pass<"lpfa-insert-barriers", "::lpfa::KernelOp"> {
   let description = [{
     Every channel gets a `full` barrier, but for those whose content comes with
     that of another: copies that are issued while their role fills a slot of the
-    other, for readers that have waited for that slot anyway. The other's barrier
-    then expects the bytes of both (remark `merged`). What one team hands over to
-    another gets the barrier that costs fewest issue slots (remark `named`): a
-    named one, of which a CTA has 16, where each content is got before the next
-    is put, else an mbarrier at which every thread arrives. The other waits that a
-    kernel could need (a slot is free, an accumulator is this role's, dead content has been
-    read before a tile that overlaps it is written) are added only where no
-    chain of the others implies them: the pass starts with all and drops one
-    after the other while every pair of conflicting accesses stays ordered.
-    Where only what is given in the last step of a work tile is waited for, the
-    giver arrives in that step alone. A role that writes to shared memory of a
-    channel that it does not fill waits at the beginning of a work tile until the
-    channel's readers have ended the one before, and these end the next one when
-    it has begun it: so neither is a use of a barrier ahead.
-    Fences go where threads hand data, or shared memory of other buffers, to
-    asynchronous engines, and around synchronization of tensor memory accesses; then those are dropped, one after
-    the other, on which the order of no two accesses rests. The remark `fence`
-    says of each of the others what it orders.
+    other, for readers that have waited for that slot anyway. The other's
+    barrier then expects the bytes of both (remark `merged`). What one team
+    hands over to another gets the barrier that costs fewest issue slots (remark
+    `named`): a named one, of which a CTA has 16, where each content is got
+    before the next is put, else an mbarrier at which every thread arrives. The
+    other waits that a kernel could need (a slot is free, an accumulator is this
+    role's, dead content has been read before a tile that overlaps it is
+    written) are added only where no chain of the others implies them: the pass
+    starts with all and drops one after the other while every pair of
+    conflicting accesses stays ordered. Where only what is given in the last
+    step of a work tile is waited for, the giver arrives in that step alone. A
+    role that writes to shared memory of a channel that it does not fill waits
+    at the beginning of a work tile until the channel's readers have ended the
+    one before, and these end the next one when it has begun it: so neither is a
+    use of a barrier ahead. Fences go where threads hand data, or shared memory
+    of other buffers, to asynchronous engines, and around synchronization of
+    tensor memory accesses; then those are dropped, one after the other, on
+    which the order of no two accesses rests. The remark `fence` says of each of
+    the others what it orders.
 
     With `ordering=documented` the tensor core keeps no order but what its manual
     promises: where a kernel relies on more, its role waits for what it gave to
