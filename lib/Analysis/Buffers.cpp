@@ -27,6 +27,14 @@ std::vector<BufferId> lpfa::getBuffers(KernelOp kernel) {
   return buffers;
 }
 
+std::vector<BufferId> lpfa::getBuffers(KernelOp kernel, MemorySpace space) {
+  std::vector<BufferId> buffers = getBuffers(kernel);
+  llvm::erase_if(buffers, [&](BufferId buffer) {
+    return getBufferType(buffer).getSpace() != space;
+  });
+  return buffers;
+}
+
 BufferType lpfa::getBufferType(BufferId buffer) {
   if (auto channel = dyn_cast<ChannelOp>(buffer.declaration))
     return channel.getChannel().getType().getBuffers()[buffer.index];
@@ -131,10 +139,7 @@ BufferOverlap lpfa::getOverlap(BufferId a, PlaceAttr placeA, BufferId b,
 }
 
 bool lpfa::hasOverlap(KernelOp kernel, MemorySpace space) {
-  std::vector<BufferId> buffers = getBuffers(kernel);
-  llvm::erase_if(buffers, [&](BufferId buffer) {
-    return getBufferType(buffer).getSpace() != space;
-  });
+  std::vector<BufferId> buffers = getBuffers(kernel, space);
   for (auto [i, a] : llvm::enumerate(buffers))
     for (BufferId b : ArrayRef(buffers).drop_front(i + 1))
       if (!getOverlap(a, getPlace(a), b, getPlace(b)).slots.empty())

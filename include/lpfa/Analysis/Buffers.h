@@ -26,6 +26,9 @@ struct BufferId {
 /// All buffers of a kernel, in order of declaration.
 std::vector<BufferId> getBuffers(KernelOp kernel);
 
+/// Those in one kind of memory.
+std::vector<BufferId> getBuffers(KernelOp kernel, MemorySpace space);
+
 /// The type of the buffer, and its place where it has one.
 BufferType getBufferType(BufferId buffer);
 PlaceAttr getPlace(BufferId buffer);

@@ -48,15 +48,6 @@ private:
 };
 } // namespace
 
-/// The buffers of a kernel in `space`, in order of declaration.
-static std::vector<BufferId> getBuffers(KernelOp kernel, MemorySpace space) {
-  std::vector<BufferId> buffers = getBuffers(kernel);
-  llvm::erase_if(buffers, [&](BufferId buffer) {
-    return getBufferType(buffer).getSpace() != space;
-  });
-  return buffers;
-}
-
 //===----------------------------------------------------------------------===//
 // Tensor memory
 //===----------------------------------------------------------------------===//

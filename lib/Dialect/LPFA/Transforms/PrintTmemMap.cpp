@@ -107,10 +107,7 @@ static void printJSON(raw_ostream &os, KernelOp kernel,
 LogicalResult PrintTmemMap::print(KernelOp kernel) {
   if (kernel.getStage() < Stage::Placed)
     return success();
-  std::vector<BufferId> tiles = getBuffers(kernel);
-  llvm::erase_if(tiles, [](BufferId buffer) {
-    return getBufferType(buffer).getSpace() != MemorySpace::Tensor;
-  });
+  std::vector<BufferId> tiles = getBuffers(kernel, MemorySpace::Tensor);
   llvm::sort(tiles, [](BufferId a, BufferId b) {
     MemoryRange x = getRange(a), y = getRange(b);
     return std::make_tuple(x.begin, -x.end, getTileName(a)) <

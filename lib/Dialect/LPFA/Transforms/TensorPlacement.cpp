@@ -145,9 +145,7 @@ unsigned SharingCosts::getCloseness(const Tile &host, const Tile &guest) const {
 static std::vector<Tile> getTiles(KernelOp kernel,
                                   ArrayRef<ScratchUses> uses = {}) {
   std::vector<Tile> tiles;
-  for (BufferId buffer : getBuffers(kernel)) {
-    if (getBufferType(buffer).getSpace() != MemorySpace::Tensor)
-      continue;
+  for (BufferId buffer : getBuffers(kernel, MemorySpace::Tensor)) {
     int64_t size = getBufferType(buffer).getSize(), stages = getStages(buffer);
     bool isOnePlace = stages > 1 && isa<ScratchOp>(buffer.declaration);
     tiles.push_back(
